@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* libgpublas's own API: seven functions. A program needs none of them, because it uses the library through
+/* libgpublas's own API: eight functions. A program needs none of them, because it uses the library through
    the names of BLAS. */
 #ifndef GPUBLAS_H
 #define GPUBLAS_H
@@ -27,6 +27,12 @@ typedef struct gpublas_stats_t {
     double gpu_flops;         /* floating-point operations, summed over gpu_calls: 2 m n k a product, 8 m n k
                                  if it is complex, half of that for a triangle */
     uint64_t wrong_calls;     /* found wrong by GPUBLAS_VERIFY and computed again by the host */
+    /* The next three are those of the report, and are counted only while GPUBLAS_REPORT is on: a call on the
+       host, which may take 0.1 us, is not timed for them otherwise. */
+    double host_seconds;      /* that callers waited for calls that went to the host, summed over threads */
+    double saved_seconds;     /* the host's predicted time less what the caller waited, summed over calls on
+                                 the GPU for which there is a prediction; below 0: lost */
+    double missed_seconds;    /* that the GPU was predicted to save on calls that the host computed */
 } gpublas_stats_t;
 
 /* The version of the library that runs, as text: "0.1.0". */
@@ -66,6 +72,16 @@ int gpublas_save_calibration(void);
 /* Writes a page on what the library sees to a file descriptor: a verdict, the driver, the GPUs, the host
    BLAS, options and kernels. It is the output of ./libgpublas.so --all. */
 void gpublas_report(int fd);
+
+/* Writes the report of the calls so far, which is written at the end of the program as well, to a file
+   descriptor: where they went, why, what that took in seconds, moved in bytes and saved in seconds. json 0: a
+   table, for people; else one object of JSON and a newline, in the form that include/README.md describes.
+   Calls are counted for it while GPUBLAS_REPORT is on: gpublas_set_option("REPORT", "1") turns it on,
+   gpublas_set_option("REPORT", "0") off, and off before the end there is none at the end. Any thread may call
+   it; calls that end meanwhile are in it or not. Not for signal handlers, because it allocates. A forked
+   child begins at zero. Returns 0, or -1 with errno: ENODATA, the report is off and has counted nothing;
+   ENOMEM; or what write(2) says, when the descriptor may have a part of it. */
+int gpublas_report_calls(int fd, int json);
 
 #ifdef __cplusplus
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* The functions of include/gpublas.h (gpublas_report is in doctor.c, gpublas_ask and
-   gpublas_save_calibration in ask.c). */
+/* The functions of include/gpublas.h (gpublas_report is in doctor.c, gpublas_report_calls in report.c,
+   gpublas_ask and gpublas_save_calibration in ask.c). */
 #include <string.h>
 
 #include "include/gpublas.h"

@@ -84,10 +84,13 @@ void gpb_tally_add(const gpb_call *call, const char *why, const gpb_tally *amoun
 #define AMOUNT(field, name) sum(&row->field, amounts->field);
 #include "src/hub/tally.def"
 #undef AMOUNT
+    gpb_stats_add(&(gpublas_stats_t){ .host_seconds = amounts->host_s, .saved_seconds = amounts->saved_s,
+                                      .missed_seconds = amounts->missed_s });
 }
 
 /* A row without a name is the last one, or a thread is naming it now. */
-void gpb_tally_read(void (*take)(const gpb_tally_kind *kind, const gpb_tally *amounts))
+void gpb_tally_read(void (*take)(void *into, const gpb_tally_kind *kind, const gpb_tally *amounts),
+                    void *into)
 {
     static const gpb_tally_kind others;
     for (struct row *row = rows; row < rows + ALL_ROWS; row++) {
@@ -97,7 +100,7 @@ void gpb_tally_read(void (*take)(const gpb_tally_kind *kind, const gpb_tally *am
 #undef AMOUNT
         };
         if (amounts.on_gpu + amounts.on_host + amounts.failed == 0) continue;
-        take(atomic_load_explicit(&row->named, memory_order_acquire) ? &row->kind : &others, &amounts);
+        take(into, atomic_load_explicit(&row->named, memory_order_acquire) ? &row->kind : &others, &amounts);
     }
 }
 

@@ -26,9 +26,11 @@ typedef struct gpb_tally_kind {
     char type;
 } gpb_tally_kind;
 
+/* Adds to gpublas_stats what is counted there only while there is a report, too. */
 void gpb_tally_add(const gpb_call *call, const char *why, const gpb_tally *amounts);
-/* Calls `take` with each kind and its amounts so far, some kinds several times. */
-void gpb_tally_read(void (*take)(const gpb_tally_kind *kind, const gpb_tally *amounts));
+/* Calls `take` with `into`, each kind and its amounts so far, some kinds several times. */
+void gpb_tally_read(void (*take)(void *into, const gpb_tally_kind *kind, const gpb_tally *amounts),
+                    void *into);
 /* A forked child begins at zero. */
 void gpb_tally_in_child(void);
 

@@ -4,7 +4,7 @@ _gpublas() {
     local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} command= place= i
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-            --color|--csv|--library|--plot|--report|--routine|--seconds|--sizes|--trace|--types) ((i++)) ;;
+            --color|--csv|--kernels|--library|--plot|--report|--routine|--seconds|--sizes|--trace|--types) ((i++)) ;;
             -*) ;;
             *) if [ "$command" ]; then place=$i; break; fi; command=${COMP_WORDS[i]} ;;
         esac
@@ -23,15 +23,16 @@ _gpublas() {
         --types) COMPREPLY=($(compgen -W '' -- "$word")); return ;;
         --sizes) COMPREPLY=($(compgen -W '' -- "$word")); return ;;
         --seconds) COMPREPLY=($(compgen -W '' -- "$word")); return ;;
+        --kernels) COMPREPLY=($(compgen -W '' -- "$word")); return ;;
         --csv) COMPREPLY=($(compgen -f -- "$word")); return ;;
         --plot) COMPREPLY=($(compgen -f -- "$word")); return ;;
     esac
     case $command in
         '') COMPREPLY=($(compgen -W 'info run why bench tune print -h --help -q --quiet --color --library --version' -- "$word")) ;;
         info) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --all --json' -- "$word")) ;;
-        run) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --report --trace --no-report' -c -- "$word")) ;;
+        run) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --report --trace --no-report --json' -c -- "$word")) ;;
         why) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --json' -- "$word")) ;;
-        bench) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --routine --types --sizes --seconds --csv --json --plot' -- "$word")) ;;
+        bench) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --routine --types --sizes --seconds --kernels --csv --json --plot' -- "$word")) ;;
         tune) COMPREPLY=($(compgen -W '-h --help -q --quiet --color --library --routine --types --sizes --again --json' -- "$word")) ;;
         print) COMPREPLY=($(compgen -W 'man bash zsh -h --help -q --quiet --color --library' -- "$word")) ;;
     esac

@@ -120,6 +120,7 @@ exits 0 'run' without run ./calls
 expect 'its stdout is the program'"'"'s' "$library" "$(cat out)"
 says 'its doors' 'doors that were reached, by 1 process:' err
 expect 'its calls' 'dgemm 5 0 5' "$(awk '$1 == "dgemm" { print $1, $2, $3, $4 }' err)"
+says 'its symbols' 'gpublas: by symbol: dgemm_ 5' err
 GPUBLAS_OFFLOAD=always exits 0 'run, GPU' with_gpu run ./calls
 expect 'its calls' 'dgemm 5 5 0' "$(awk '$1 == "dgemm" { print $1, $2, $3, $4 }' err)"
 exits 7 "run: the program's exit code" without run ./calls 7
@@ -146,6 +147,23 @@ exits 0 'run --report as text' without run --report report.txt ./calls
 says 'the report' 'gpublas: report of calls' report.txt
 exits 0 'run --trace' without run --trace trace.json ./calls
 expect 'the trace' 5 "$(of 'sum(x["name"] == "dgemm_" for x in d)' < trace.json)"
+# last <expression of d, the last line of err>
+last() { tail -1 err | of "$1"; }
+exits 7 'run --json' without run -q --json ./calls 7
+expect 'lines on stderr' 1 "$(wc -l < err)"
+expect 'its status, processes, routines, symbols' "7 1 {'dgemm': 5.0} {'dgemm_': 5} ['./calls', '7']" \
+    "$(last '" ".join(str(x) for x in (d["status"], d["processes"],
+        {n: r["host_calls"] for n, r in d["routines"].items()}, d["symbols"], d["program"]))')"
+exits 0 'run --json, two processes, and a file for their reports' without run --json --report 'two-%p.json' \
+    sh -c './calls; ./calls'
+expect 'their symbols, files' "{'dgemm_': 10} 2" "$(last 'd["symbols"]') $(ls two-*.json | wc -l)"
+exits 0 'run --json, no calls' without run -q --json true
+expect 'its remark' True "$(last 'd["routines"] == {} and "no call came" in d["remarks"][0]')"
+GPUBLAS_REPORT=there.json exits 0 'run --json, a report that the user wants' without run -q --json ./calls
+expect 'both have it' '5 5' "$(last 'd["symbols"]["dgemm_"]') $(of 'd["symbols"]["dgemm_"]' < there.json)"
+for flags in --no-report '--report x.txt'; do
+    exits 2 "run --json $flags" without run --json $flags ./calls
+done
 LD_PRELOAD=$debian/libm.so.6 exits 0 'run: what is preloaded already' without run ./calls
 expect 'is kept' "$library:$debian/libm.so.6" "$(cat out)"
 exits 127 'run: no such program' without run ./nowhere
@@ -205,6 +223,8 @@ expect 'a signal at once, 16 times' '3' "$(sort -u codes)"
 printf 'int main(void) { return 3; }\n' > three.c
 build static gcc -static three.c && exits 3 'a static program' without run ./static
 says 'its warning' 'static is static' err
+exits 3 'a static program, --json' without run -q --json ./static
+expect 'its warning' True "$(last '"static is static" in d["warnings"][0]')"
 build three gcc three.c
 if [ "$(id -u)" = 0 ]; then
     cp three setuid && chown 65534 setuid && chmod 4755 setuid
@@ -276,6 +296,14 @@ expect 'crossover, between the sizes that were measured' '[None, 64, 181]' \
 p = lambda *ratios: [{"n": 64 * 2**i, "host_seconds": r, "gpu_seconds": 1} for i, r in enumerate(ratios)]
 print([crossover(p(0.1, 0.5)), crossover(p(2, 4)), crossover(p(0.2, 0.5, 2))])')"
 exits 2 'bench: wrong sizes' without bench --sizes 5:x
+exits 2 'bench: no such kernel' without bench --kernels naive,naiv
+expect 'its message' 'gpublas: naiv: not a kernel; gpublas info --all lists them' "$(cat err)"
+exits 0 'bench --kernels' with_gpu bench --sizes 16 --types sd --seconds 0.001 --kernels dmma,naive,ffma \
+    --csv kernels.csv
+expect 'its CSV: columns, which kernels were timed in s, in d' \
+    'gpu_seconds_naive,gpu_seconds_ffma,gpu_seconds_dmma sgemm yes yes no dgemm no no yes' \
+    "$(awk -F, '{ sub(/\r/, "") } NR == 1 { printf "%s,%s,%s", $8, $9, $10; next }
+        { printf " %s", $1; for (i = 8; i < 11; i++) printf ($i > 0 ? " yes" : " no") }' kernels.csv)"
 exits 2 'bench: sizes that go down' without bench --sizes 64:32
 exits 2 'bench: a size of 37 bits' without bench --sizes 99999999999
 exits 1 'bench: more than memory' without bench --sizes 2000000000 --types d
@@ -287,9 +315,22 @@ exits 2 'bench: wrong routine' without bench --routine daxpy
 exits 2 'bench: a picture of no kind' without bench --plot x.txt
 exits 1 'bench: a folder that is not there' without bench --sizes 8 --types s --csv /nowhere/x.csv
 if "$python" -c 'import matplotlib' 2> /dev/null; then
-    exits 0 'bench --plot' with_gpu bench --sizes 16:32 --types s --seconds 0.001 --plot bench.svg
-    says 'the picture' '<svg' bench.svg
-else exits 2 'bench --plot without Matplotlib' without bench --plot bench.svg; fi
+    for picture in bench.svg bench.png; do
+        exits 0 "bench --plot $picture" env LD_LIBRARY_PATH="$fake" "$python" "$program" bench \
+            --sizes 16:64 --types sd --seconds 0.001 --kernels naive,float4,dmma --plot $picture
+    done
+    expect 'the PNG' PNG "$(head -c 4 bench.png | tail -c 3)"
+    for text in 'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
+        'sgemm 64, naive' 'sgemm 64, float4' 'dgemm 64, dmma'; do
+        says "the SVG: $text" ">$text<" bench.svg
+    done
+    expect 'the SVG of known points: crossover, no ladder' '1 0' "$(PYTHONPATH=$modules "$python" -B -c '
+from gpublas_program import picture
+picture.draw([{"routine": "sgemm", "n": n, "operations": 2 * n**3, "host_seconds": n**3 / 1e9,
+               "gpu_seconds": n / 1e5, "predicted_host_seconds": None, "predicted_gpu_seconds": n / 1e5,
+               "kernels": {}} for n in (64, 128)], {"sgemm": 100}, "known.svg")'
+        echo "$(grep -c '>sgemm: the GPU is faster from 100 on<' known.svg) $(grep -c ladder known.svg)")"
+else exits 2 'bench --plot without Matplotlib' "$python" "$program" bench --plot bench.svg; fi
 cat > terminal.py <<'PY'
 import os, pty, sys
 shown = b""
@@ -323,8 +364,19 @@ print(p.wait())
 PY
 expect 'tune, interrupted: exit' 130 \
     "$(LD_LIBRARY_PATH=$fake "$python" interrupt.py "$program" tune --sizes 32:160:8)"
-exits 0 'tune, again' with_gpu tune --sizes 32:48:8 --types s
+cp calibration.tune kept.tune
+exits 0 'tune, again' with_gpu tune --json --sizes 32:48:8 --types s
 says 'it goes on' 'going on where the last run ended' err
+expect 'it lists what the interrupted run changed, and its own' 'True True' "$("$python" -c '
+import json
+before, all_of_it = (json.load(open(name))["changes"] for name in ("kept.tune", "out"))
+print(all_of_it[:len(before)] == before, len(all_of_it) > len(before) > 0)')"
+for text in '' '[]' '{"of": [], "changes": [{}]}' \
+    "$(sed 's/"changes": .*/"changes": [{"routine": "sgemm", "n": 32}]}/' kept.tune)"; do
+    echo "$text" > calibration.tune
+    exits 0 "tune, a broken file: ${text:0:12}" with_gpu tune --sizes 32 --types s
+    expect 'it begins anew' 0 "$(grep -c 'going on' err)"
+done
 
 # ---- the manual page and the completions: generated from the parser (ci/generated), and whole
 for command in '' info run why bench tune print; do

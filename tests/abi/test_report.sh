@@ -46,6 +46,9 @@ expect 'the lines add up' True "$(ask all.json \
     'all(abs(sum(c[n] for c in r["calls"]) - t[n]) <= 1e-9 * abs(t[n]) for n in
          ("calls", "flops", "bytes_to_gpu", "bytes_from_gpu", "gpu_seconds", "host_seconds",
           "saved_seconds"))')"
+expect 'the names by which they were called' \
+    "{'cblas_dgemm': 6, 'cblas_dsyr2k': 1, 'cblas_sgemm': 11, 'cblas_zherk': 1, 'sgemm_': 4}" \
+    "$(ask all.json 'dict(sorted(r["symbols"].items()))')"
 expect 'its rate' True "$(ask all.json 'abs(t["gflops_per_second"]
     / (1e-9 * t["flops"] / (t["gpu_seconds"] + t["host_seconds"])) - 1) < 1e-4')"
 
@@ -98,6 +101,81 @@ os.chdir('elsewhere')
 n, one, x = ctypes.byref(ctypes.c_int(20)), ctypes.byref(ctypes.c_float(1)), (ctypes.c_float * 400)()
 ctypes.CDLL(sys.argv[1]).sgemm_(b'N', b'N', n, n, n, one, x, n, x, n, one, x, n)" "$library"
 expect 'a program that leaves its folder' 1 "$(ask left.json 't["calls"]')"
+
+# ---- when the program asks: nothing before the report is on; its numbers are gpublas_stats's; eight threads
+# that ask amid each other's calls; no file, a full one, a pipe that nobody reads
+cat > asks.py <<'PY'
+import ctypes, errno, json, os, struct, sys, tempfile, threading
+library = ctypes.CDLL(sys.argv[1], use_errno=True)
+n, one = ctypes.byref(ctypes.c_int(20)), ctypes.byref(ctypes.c_float(1))
+
+def multiply(times):
+    x = (ctypes.c_float * 400)()
+    for _ in range(times):
+        library.sgemm_(b"N", b"N", n, n, n, one, x, n, x, n, one, x, n)
+
+def report(fd, as_json):
+    code = library.gpublas_report_calls(fd, as_json)
+    return 0 if code == 0 else errno.errorcode[ctypes.get_errno()]
+
+def written(as_json):
+    with tempfile.TemporaryFile() as file:
+        assert report(file.fileno(), as_json) == 0
+        file.seek(0)
+        return file.read().decode()
+
+def stats():
+    text = ctypes.create_string_buffer(96)
+    assert library.gpublas_stats(text, 96) == 0
+    return struct.unpack("<6Q2dQ3d", text.raw)
+
+def thread(found):
+    multiply(200)
+    found.append(json.loads(written(1))["total"]["calls"])
+
+what = sys.argv[2]
+if what == "off":
+    multiply(3)
+    print(report(1, 0), *stats()[-3:])
+if what == "totals":
+    library.gpublas_set_option(b"REPORT", b"1")
+    for offload in b"never", b"always":
+        library.gpublas_set_option(b"OFFLOAD", offload)
+        multiply(5)
+    total = json.loads(written(1))["total"]
+    same = [abs(total[name] - value) < 1e-12 for name, value in
+            zip(("host_seconds", "saved_seconds", "missed_seconds"), stats()[-3:])]
+    print(total["calls"], total["gpu_calls"], same, total["host_seconds"] > 0, total["saved_seconds"] != 0,
+          [line.split()[1:4] for line in written(0).splitlines() if line.startswith("all ")])
+    library.gpublas_set_option(b"REPORT", b"0")
+    multiply(1)
+    print(json.loads(written(1))["total"]["calls"])
+if what == "threads":
+    library.gpublas_set_option(b"REPORT", b"never-written")
+    found = []
+    threads = [threading.Thread(target=thread, args=(found,)) for _ in range(8)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    print(min(found) >= 200, max(found), json.loads(written(1))["total"]["calls"])
+    os._exit(0)
+if what == "places":
+    library.gpublas_set_option(b"REPORT", b"1")
+    multiply(1)
+    reader, pipe = os.pipe()
+    os.close(reader)
+    print(report(-1, 1), report(os.open("/dev/full", os.O_WRONLY), 0), report(pipe, 1))
+    library.gpublas_set_option(b"REPORT", None)
+PY
+asks() { preloaded openblas "$python" asks.py "$library" "$1" 2> err; echo "$? $(wc -l < err)"; }
+expect 'asked for while it is off; exit, lines on stderr' 'ENODATA 0.0 0.0 0.0 0 0' \
+    "$(asks off | tr '\n' ' ' | sed 's/ $//')"
+expect 'asked for: calls, on the GPU, the totals of gpublas_stats, the table; after it was turned off' \
+    "10 5 [True, True, True] True True [['10', '5', '5']] 10 0 0" \
+    "$(asks totals | tr '\n' ' ' | sed 's/ $//')"
+expect 'asked for by eight threads: calls' 'True 1600 1600 0 0' \
+    "$(asks threads | tr '\n' ' ' | sed 's/ $//')"
+expect 'asked for where nothing can be written' 'EBADF ENOSPC EPIPE 0 0' \
+    "$(asks places | tr '\n' ' ' | sed 's/ $//')"
 
 # ---- ends
 for how in signal leave; do

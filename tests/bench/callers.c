@@ -197,7 +197,7 @@ int bench_callers(const bench_options *options)
         "contender,n,callers,small,seconds,calls,least_calls,gflops,of_one,most_calls,small_calls,"
         "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib");
     for (int w = 0; w < WHO; w++)
-        on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0, 0, NULL });
+        on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0 });
     latency(&on);
     throughput(&on, MIDDLE);
     throughput(&on, LARGE);

@@ -236,7 +236,7 @@ static double host_seconds(const ask *q)
 static void ask_contender(run *on, const struct group *group, enum gpb_type type, int64_t n, worker *w,
                           bool is_host)
 {
-    const worker_setting setting = { 0, group->cores, NULL };
+    const worker_setting setting = { .cores = group->cores };
     ask q = { type, n, n, n, group->beta, 0, group->row_major, group->inside, false, group->where,
               room_for(on->options, group) };
     q.once = is_host && host_seconds(&q) > LONG_SECONDS;
@@ -286,7 +286,7 @@ static void all_groups(run *on, enum gpb_type type, worker *workers, int *cores)
             worker_end(&workers[id]);
             if (id == GPUBLAS_NEVER || (groups[i].cores && ID(id) & RIVALS)) continue;
             workers[id] = worker_start(on->options, "end-to-end", (enum contender_id)id,
-                                       (worker_setting){ 0, groups[i].cores, NULL });
+                                       (worker_setting){ .cores = groups[i].cores });
         }
         *cores = groups[i].cores;
         all_sizes(on, &groups[i], type, workers);
@@ -334,7 +334,7 @@ int bench_out_of_core(const bench_options *options)
            "wrong\n",
            (int)q.m, (int)q.n, (int)q.k, memory, 1e3 * host_ideal(&g, 0));
     for (size_t i = 0; i < sizeof who / sizeof *who; i++) {
-        const worker_setting setting = { 0, 0, contenders_of(options)[who[i]].offload ? memory : NULL };
+        const worker_setting setting = { .memory = contenders_of(options)[who[i]].offload ? memory : NULL };
         if (i > 1 && seconds_now() - on.start > options->seconds)
             break; /* a rival's call has no bound that is known */
         worker w = worker_start(options, "end-to-end", who[i], setting);

@@ -239,8 +239,10 @@ int bench_never_slower(const bench_options *options)
 {
     /* The last two: with the affinity of so many cores, from which host BLAS and library take their numbers
        of threads. */
-    static const worker_setting settings[] = { { 16, 0, NULL }, { 4, 0, NULL }, { 1, 0, NULL },
-                                               { 4, 4, NULL }, { 1, 1, NULL } };
+    static const worker_setting settings[] = {
+        { .threads = 16 }, { .threads = 4 }, { .threads = 1 },
+        { .threads = 4, .cores = 4 }, { .threads = 1, .cores = 1 }
+    };
     enum { SETTINGS = sizeof settings / sizeof *settings };
     static gpb_call shapes[MAX_SHAPES];
     const int count = shapes_of(options, shapes);

@@ -146,9 +146,20 @@ static void plans(FILE *csv)
 /* ---- the parent ---- */
 
 /* never: nothing of CUDA is looked for. possible: a GPU may be there, and no call was worth its start.
-   started: it has been used. */
-static const struct state { const char *name; enum contender_id id; bool started; } states[] = {
-    { "never", GPUBLAS_NEVER, false }, { "possible", GPUBLAS_AUTO, false }, { "started", GPUBLAS_AUTO, true },
+   started: it has been used. The others are `never` and watched, all into /dev/null, so that no file system
+   is in the figures. */
+static const struct state {
+    const char *name;
+    enum contender_id id;
+    bool started;
+    const char *watch, *watched;
+} states[] = {
+    { "never", GPUBLAS_NEVER, false, NULL, NULL },
+    { "possible", GPUBLAS_AUTO, false, NULL, NULL },
+    { "started", GPUBLAS_AUTO, true, NULL, NULL },
+    { "report", GPUBLAS_NEVER, false, "GPUBLAS_REPORT", "/dev/null" },
+    { "trace", GPUBLAS_NEVER, false, "GPUBLAS_TRACE", "/dev/null" },
+    { "verbose", GPUBLAS_NEVER, false, "GPUBLAS_VERBOSE", "1" },
 };
 
 int bench_overhead(const bench_options *options)
@@ -161,7 +172,8 @@ int bench_overhead(const bench_options *options)
         "overhead_least_ns,overhead_most_ns,libcuda");
     int faults = 0;
     for (int i = 0; i < STATES; i++) {
-        worker w = worker_start(options, "overhead", states[i].id, (worker_setting){ 0, 0, NULL });
+        worker w = worker_start(options, "overhead", states[i].id,
+                                (worker_setting){ .watch = states[i].watch, .watched = states[i].watched });
         for (int s = 0; s < SIZES; s++) {
             const ask q = { sizes[s], states[i].started, 0.8 * options->seconds / (STATES * SIZES) };
             answer r;

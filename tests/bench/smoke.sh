@@ -94,8 +94,9 @@ for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
 rows callers 2 '^[a-z_]*,48,15,48,'
 rows callers 12 '^gpublas_always,.*,[1-9][0-9]*\.[0-9]*$'
 
-mode overhead 25 --largest 64 --seconds 1
+mode overhead 34 --largest 64 --seconds 1
 rows overhead 3 '^never,.*,no$'
+for watch in report trace verbose; do rows overhead 3 "^$watch,[0-9]*,[1-9].*,no\$"; done
 rows overhead 3 '^possible,'
 rows overhead 3 '^started,.*,yes$'
 rows overhead 8 '^plan_host,'

@@ -70,6 +70,9 @@ STATES = {
     "never": "`GPUBLAS_OFFLOAD=never`",
     "possible": "`auto`, GPU not started",
     "started": "`auto`, GPU started",
+    "report": "`GPUBLAS_REPORT`, `never`",
+    "trace": "`GPUBLAS_TRACE`, `never`",
+    "verbose": "`GPUBLAS_VERBOSE=1`, `never`",
 }
 
 
@@ -361,7 +364,8 @@ def overhead(rows):
     lines = head(["nanoseconds more than a direct call, n"] + [str(n) for n in sizes])
     for state, name in STATES.items():
         mine = {int(r["n"]): float(r["overhead_ns"]) for r in rows if r["state"] == state}
-        lines.append(line([name] + [f"{mine[n]:.0f}" if n in mine else "-" for n in sizes]))
+        if mine:
+            lines.append(line([name] + [f"{mine[n]:.0f}" if n in mine else "-" for n in sizes]))
     plans = [
         f"{float(r['overhead_ns']):.0f} ({r['n']}, {r['libcuda']})" for r in rows if r["state"] == "plan_host"
     ]

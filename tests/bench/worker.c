@@ -92,6 +92,8 @@ static _Noreturn void become(const bench_options *options, const char *mode, con
     setenv("GPUBLAS_HOST_BLAS", options->host_blas, 1);
     if (w->who->offload) setenv("GPUBLAS_OFFLOAD", w->who->offload, 1);
     if (setting.memory) setenv("GPUBLAS_MEMORY", setting.memory, 1);
+    if (setting.watch) setenv(setting.watch, setting.watched, 1);
+    if (setting.watch && !freopen("/dev/null", "w", stderr)) _exit(126);
     if (setting.threads) setenv("OPENBLAS_NUM_THREADS", threads, 1);
     if (setting.cores) keep_cores(setting.cores);
     if (w->who->nvblas) setenv("NVBLAS_CONFIG_FILE", w->configuration, 1);

@@ -28,6 +28,8 @@ typedef struct worker_setting {
     int threads;                 /* OPENBLAS_NUM_THREADS */
     int cores;                   /* of those this process may use, the first so many */
     const char *memory;          /* GPUBLAS_MEMORY */
+    const char *watch;           /* a variable, GPUBLAS_REPORT, TRACE or VERBOSE; then stderr is /dev/null */
+    const char *watched;         /* its value */
 } worker_setting;
 
 typedef struct worker {

@@ -15,6 +15,22 @@
 
 enum { THREADS = 8, ROUNDS = 20000 };
 
+/* Programs that were built before read these places: fields are added at the end alone. */
+#define AT(field, offset) \
+    _Static_assert(offsetof(gpublas_stats_t, field) == (offset), #field " of gpublas_stats_t has moved")
+AT(calls, 0);
+AT(gpu_calls, 8);
+AT(host_calls, 16);
+AT(failed_calls, 24);
+AT(bytes_to_gpu, 32);
+AT(bytes_from_gpu, 40);
+AT(gpu_seconds, 48);
+AT(gpu_flops, 56);
+AT(wrong_calls, 64);
+AT(host_seconds, 72);
+AT(saved_seconds, 80);
+AT(missed_seconds, 88);
+
 static void *add(void *unused)
 {
     for (int i = 0; i < ROUNDS; i++) {
@@ -34,7 +50,8 @@ static void sums_are_exact(void **state)
     for (int i = 0; i < THREADS; i++) assert_int_equal(pthread_create(&threads[i], NULL, add, NULL), 0);
     for (int i = 0; i < THREADS; i++) pthread_join(threads[i], NULL);
     gpb_stats_add(&(gpublas_stats_t){
-        .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40 });
+        .host_calls = 2, .failed_calls = 5, .bytes_from_gpu = UINT64_C(1) << 40, .host_seconds = 0.5,
+        .saved_seconds = -0.25, .missed_seconds = 4 });
     gpb_stats_read(&after);
     assert_int_equal(after.calls - before.calls, 2 * THREADS * ROUNDS);
     assert_int_equal(after.gpu_calls - before.gpu_calls, THREADS * ROUNDS / 2);
@@ -44,6 +61,9 @@ static void sums_are_exact(void **state)
     assert_int_equal(after.bytes_from_gpu - before.bytes_from_gpu, UINT64_C(1) << 40);
     assert_true(after.gpu_seconds - before.gpu_seconds == 0.25 * THREADS * ROUNDS);
     assert_true(after.gpu_flops - before.gpu_flops == 3.0 * THREADS * ROUNDS);
+    assert_true(after.host_seconds - before.host_seconds == 0.5);
+    assert_true(after.saved_seconds - before.saved_seconds == -0.25);
+    assert_true(after.missed_seconds - before.missed_seconds == 4);
 }
 
 static void public_copy(void **state)

@@ -5,6 +5,7 @@ import json
 import math
 import sys
 
+from . import picture
 from .library import Failure, Library
 from .sweep import Operands, measure, parse_sizes, routines
 from .terminal import seconds, table
@@ -22,7 +23,34 @@ def run_side(library, operands, offload, least_s):
     return took if on_gpu == (offload == "always") else None
 
 
-def run_point(library, routine, n, least_s):
+def choose_kernels(library, wanted):
+    """The kernels of that list, step by step, as the library describes them. wanted: None, all, or names."""
+    known = library.described["kernels"]
+    chosen = [] if wanted is None else wanted.split(",")
+    unknown = set(chosen) - {kernel["name"] for kernel in known} - {"all"}
+    if unknown:
+        raise Failure(f"{min(unknown)}: not a kernel; gpublas info --all lists them", 2)
+    return [kernel for kernel in known if "all" in chosen or kernel["name"] in chosen]
+
+
+def run_kernels(library, operands, kernels, least_s):
+    """Seconds by kernel on the GPU; None where it does not serve for that call."""
+    usual = next(option["value"] for option in library.described["options"]
+                 if option["name"] == "GPUBLAS_KERNEL")
+    found = {}
+    for kernel in kernels:
+        if kernel["type"] != operands.routine.type:
+            continue
+        library.set_option("KERNEL", kernel["name"])
+        library.set_option("OFFLOAD", "auto")
+        answers = library.ask(operands.routine, operands.letters, operands.sizes)
+        serves = bool(answers) and all(answer.get("kernel") == kernel["name"] for answer in answers)
+        found[kernel["name"]] = run_side(library, operands, "always", least_s) if serves else None
+    library.set_option("KERNEL", usual or "")
+    return found
+
+
+def run_point(library, routine, n, least_s, kernels):
     library.set_option("OFFLOAD", "auto")
     operands = Operands(routine, n)
     answers = library.ask(routine, operands.letters, operands.sizes)
@@ -35,7 +63,8 @@ def run_point(library, routine, n, least_s):
     return {"routine": routine.name, "n": n, "operations": total("operations"),
             "host_seconds": run_side(library, operands, "never", least_s),
             "gpu_seconds": run_side(library, operands, "always", least_s),
-            "predicted_host_seconds": total("host_seconds"), "predicted_gpu_seconds": total("gpu_seconds")}
+            "predicted_host_seconds": total("host_seconds"), "predicted_gpu_seconds": total("gpu_seconds"),
+            "kernels": run_kernels(library, operands, kernels, least_s)}
 
 
 def crossover(points):
@@ -54,8 +83,9 @@ def crossover(points):
     return round(math.exp(math.log(below) + share * (math.log(above) - math.log(below))))
 
 
-def gflops(point, side):
-    return f"{1e-9 * point['operations'] / point[side]:.1f}" if point["operations"] and point[side] else "-"
+def gflops(point, took):
+    rate = picture.rate(point, took)
+    return f"{rate:.1f}" if rate else "-"
 
 
 def print_table(points, terminal):
@@ -64,14 +94,33 @@ def print_table(points, terminal):
         both = point["host_seconds"] and point["gpu_seconds"]
         ratio = f"{point['host_seconds'] / point['gpu_seconds']:.2f}" if both else "-"
         rows.append((point["routine"], str(point["n"]), seconds(point["host_seconds"]),
-                     seconds(point["gpu_seconds"]), gflops(point, "host_seconds"),
-                     gflops(point, "gpu_seconds"), ratio))
-    lines = table(rows, "lr").splitlines()
+                     seconds(point["gpu_seconds"]), gflops(point, point["host_seconds"]),
+                     gflops(point, point["gpu_seconds"]), ratio))
+    print_rows(rows, "lr", terminal)
+    ladder = [(point["routine"], str(point["n"]), kernel, seconds(took), gflops(point, took))
+              for point in points for kernel, took in point["kernels"].items()]
+    if ladder:
+        print_rows([("routine", "n", "kernel", "GPU", "GFLOP/s")] + ladder, "lrl", terminal)
+
+
+def print_rows(rows, align, terminal):
+    lines = table(rows, align).splitlines()
     print("\n".join([terminal.bold(lines[0])] + lines[1:]))
 
 
+def write_csv(points, path):
+    """Kernels have a column each, behind the others."""
+    names = dict.fromkeys(name for point in points for name in point["kernels"])
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(COLUMNS + tuple(f"gpu_seconds_{name}" for name in names))
+        for point in points:
+            writer.writerow([point[column] for column in COLUMNS]
+                            + [point["kernels"].get(name) for name in names])
+
+
 def print_crossovers(points, no_gpu):
-    for name in dict.fromkeys(point["routine"] for point in points):
+    for name in picture.names(points):
         own = [point for point in points if point["routine"] == name]
         at = crossover(own)
         if at is None and own[-1]["gpu_seconds"]:
@@ -82,41 +131,11 @@ def print_crossovers(points, no_gpu):
             print(f"{name}: the GPU is faster from {'about ' if at != own[0]['n'] else ''}{at} on")
 
 
-def plot(points, path):
-    try:
-        import matplotlib
-        matplotlib.use("Agg")
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise Failure("--plot needs Matplotlib (Debian: python3-matplotlib)", 2) from error
-    figure, axes = pyplot.subplots(figsize=(8, 5), layout="constrained")
-    for color, name in enumerate(dict.fromkeys(point["routine"] for point in points)):
-        for side, line in (("host", "--"), ("gpu", "-")):
-            own = [(point["n"], point[f"{side}_seconds"]) for point in points
-                   if point["routine"] == name and point[f"{side}_seconds"]]
-            if own:
-                axes.plot(*zip(*own), line, marker="o", color=f"C{color}",
-                          label=f"{name}, {'GPU' if side == 'gpu' else 'host'}")
-    axes.set(xscale="log", yscale="log", xlabel="n", ylabel="seconds a call, operands in host memory")
-    axes.grid(True, which="both", alpha=0.3)
-    axes.legend()
-    figure.savefig(path)
-
-
-def check_plot(path):
-    """Before an hour of measuring, and not after it."""
-    if path:
-        if not path.endswith((".png", ".svg", ".pdf")):
-            raise Failure(f"{path}: a picture's name ends in .png, .svg or .pdf", 2)
-        try:
-            import matplotlib  # noqa: F401
-        except ImportError as error:
-            raise Failure("--plot needs Matplotlib (Debian: python3-matplotlib)", 2) from error
-
-
 def main(arguments, terminal):
-    check_plot(arguments.plot)
+    if arguments.plot:
+        picture.check(arguments.plot)
     library = Library(arguments.library)
+    kernels = choose_kernels(library, arguments.kernels)
     sizes = parse_sizes(arguments.sizes)
     work = [(routine, n) for routine in routines(library, arguments.routine, arguments.types) for n in sizes]
     no_gpu = not library.described["devices"]
@@ -126,7 +145,7 @@ def main(arguments, terminal):
     try:
         for done, (routine, n) in enumerate(work):
             terminal.progress(done, len(work), f"{routine.name} {n}")
-            points.append(run_point(library, routine, n, arguments.seconds))
+            points.append(run_point(library, routine, n, arguments.seconds, kernels))
     except KeyboardInterrupt:
         interrupted = True
     except MemoryError:
@@ -134,19 +153,16 @@ def main(arguments, terminal):
         terminal.warn(f"too little memory for {routine.name} {n}: it ends there")
     terminal.clear()
     if arguments.csv:
-        with open(arguments.csv, "w", newline="", encoding="utf-8") as file:
-            writer = csv.DictWriter(file, COLUMNS)
-            writer.writeheader()
-            writer.writerows(points)
+        write_csv(points, arguments.csv)
+    crossovers = {name: crossover([point for point in points if point["routine"] == name])
+                  for name in picture.names(points)}
     if arguments.json:
-        crossovers = {name: crossover([point for point in points if point["routine"] == name])
-                      for name in dict.fromkeys(point["routine"] for point in points)}
         print(json.dumps({"gpublas": library.described["gpublas"], "devices": library.described["devices"],
                           "points": points, "crossovers": crossovers}, indent=1))
     elif points:
         print_table(points, terminal)
         print_crossovers(points, no_gpu)
     if arguments.plot and points:
-        plot(points, arguments.plot)
+        picture.draw(points, crossovers, arguments.plot)
     sys.stdout.flush()
     return 130 if interrupted else int(short)

@@ -78,7 +78,8 @@ def add_info(command):
 def add_run(command):
     made = command("run", "run", "run a program with the library in front of its BLAS",
                    "Runs PROGRAM with the library preloaded, after warning of what cannot be intercepted, "
-                   "and says at the end which of its BLAS calls came to the library and where they went. "
+                   "and says at the end which of its BLAS calls came to the library, by which names, and "
+                   "where they went. "
                    "A script whose name ends in .py need not be executable. "
                    "Its exit code is PROGRAM's.")
     made.add_argument("--report", metavar="FILE",
@@ -88,6 +89,7 @@ def add_run(command):
                       help="write a trace that Perfetto and Chrome open; %%p in its name is the process's "
                            "number")
     made.add_argument("--no-report", action="store_true", help="no report and no summary")
+    add_json(made, "the summary as one line of JSON, the last one on stderr")
     # Not one argument and REMAINDER: that takes a -- away which is the program's.
     made.add_argument("program", metavar="PROGRAM", nargs=argparse.PARSER, help="the program, its arguments")
 
@@ -109,9 +111,13 @@ def add_bench(command):
     add_sweep(made, "64:2048")
     made.add_argument("--seconds", type=duration, default=0.2, metavar="S",
                       help="how long each point is repeated on each side; default: 0.2")
+    made.add_argument("--kernels", metavar="NAME,...",
+                      help="also time these kernels on the GPU, or all; gpublas info --all lists them")
     made.add_argument("--csv", metavar="FILE", help="write the points to FILE as CSV")
     add_json(made, "the points as JSON instead of a table")
-    made.add_argument("--plot", metavar="FILE", help="draw them: .png, .svg or .pdf (needs Matplotlib)")
+    made.add_argument("--plot", metavar="FILE",
+                      help="draw them, .png, .svg or .pdf: seconds with the crossover, GFLOP/s beside what "
+                           "was predicted, kernels side by side (needs Matplotlib)")
 
 
 def add_tune(command):
@@ -120,7 +126,7 @@ def add_tune(command):
                    "that class of calls, which decides where they go, and keeps that with the calibration. "
                    "It does not choose kernels: their figures, by which one is taken, are fixed when the "
                    "library is built (dispatch/tuned.def, by tests/bench/fit.py). Interrupted, it goes on "
-                   "where it was.")
+                   "where it was, and says at the end what changed in all.")
     add_sweep(made, "32:2048")
     made.add_argument("--again", action="store_true",
                       help="begin anew, not where an interrupted run ended")

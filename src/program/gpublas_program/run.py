@@ -229,38 +229,76 @@ def sum_up(reports):
     return dict(sorted(routines.items(), key=lambda item: -item[1]["gpu_seconds"] - item[1]["host_seconds"]))
 
 
-def summarise(reports, findings, seen, status, terminal):
-    routines = sum_up(reports)
-    if routines:
-        terminal.clear()
-        rows = [("routine", "calls", "on GPU", "on host", "failed", "GPU time", "host time", "saved",
-                 "why not on the GPU, most often")]
-        for name, sums in routines.items():
-            reason = max(sums["reasons"], key=sums["reasons"].get) if sums["reasons"] else "-"
-            rows.append((name, *(f"{sums[column]:.0f}" for column in SUMS[:4]), seconds(sums["gpu_seconds"]),
-                         seconds(sums["host_seconds"]), seconds(sums["saved_seconds"]), reason))
-        terminal.say(f"doors that were reached, by {len(reports)} "
-                     f"process{'es' if len(reports) > 1 else ''}:\n"
-                     + table(rows, "lrrrrrrrl"))
-        return
+def count_symbols(reports):
+    """Calls by exported name, the most often called first."""
+    symbols = {}
+    for report in reports:
+        for name, calls in report.get("symbols", {}).items():
+            symbols[name] = symbols.get(name, 0) + calls
+    return dict(sorted(symbols.items(), key=lambda item: -item[1]))
+
+
+def tabulate(routines):
+    rows = [("routine", "calls", "on GPU", "on host", "failed", "GPU time", "host time", "saved",
+             "why not on the GPU, most often")]
+    for name, sums in routines.items():
+        reason = max(sums["reasons"], key=sums["reasons"].get) if sums["reasons"] else "-"
+        rows.append((name, *(f"{sums[column]:.0f}" for column in SUMS[:4]), seconds(sums["gpu_seconds"]),
+                     seconds(sums["host_seconds"]), seconds(sums["saved_seconds"]), reason))
+    return table(rows, "lrrrrrrrl")
+
+
+def guess(findings, seen, status):
+    """Why no call came, as far as it can be told."""
     if status > 128:
-        terminal.say(f"no report: the program ended by signal {status - 128}, or as if by one")
-        return
-    terminal.say("no call came through our doors: the program made none, or ended by _exit, or its BLAS "
-                 "cannot be intercepted")
-    for path, wanted in findings.wanted.items():
-        terminal.say(f"{path} wants of a BLAS: {some(wanted)}")
+        return [f"no report: the program ended by signal {status - 128}, or as if by one"]
+    remarks = ["no call came through our doors: the program made none, or ended by _exit, or its BLAS "
+               "cannot be intercepted"]
+    remarks += [f"{path} wants of a BLAS: {some(wanted)}" for path, wanted in findings.wanted.items()]
     later = Findings(findings.names)
     for path in sorted(seen - set(findings.hosts) - set(findings.wanted)):
         later.look_at_library(path)
-    for warning in later.warnings:
-        terminal.say(warning)
-    for path in later.hosts:
-        terminal.say(f"{path}, which was opened later, has a BLAS: if it was opened with RTLD_DEEPBIND, "
-                     "its users do not come to us")
+    remarks += later.warnings
+    remarks += [f"{path}, which was opened later, has a BLAS: if it was opened with RTLD_DEEPBIND, "
+                "its users do not come to us" for path in later.hosts]
     if not findings.wanted and not later.hosts and not later.wanted and not findings.hosts:
-        terminal.say(f"nothing that it loaded wants or has any of the {len(findings.names)} names that "
-                     "the library exports")
+        remarks.append(f"nothing that it loaded wants or has any of the {len(findings.names)} names that "
+                       "the library exports")
+    return remarks
+
+
+def summarise(reports, findings, seen, status, terminal):
+    routines = sum_up(reports)
+    if not routines:
+        for remark in guess(findings, seen, status):
+            terminal.say(remark)
+        return
+    processes = f"{len(reports)} process{'es' if len(reports) > 1 else ''}"
+    terminal.say(f"doors that were reached, by {processes}:\n{tabulate(routines)}")
+    symbols = ", ".join(f"{name} {calls:.0f}" for name, calls in count_symbols(reports).items())
+    if symbols:
+        terminal.say(f"by symbol: {symbols}")
+
+
+def summarise_json(command, reports, findings, seen, status, terminal):
+    """One line, on stderr because stdout is the program's."""
+    routines = sum_up(reports)
+    terminal.tell(json.dumps({
+        "program": command, "status": status, "processes": len(reports), "routines": routines,
+        "symbols": count_symbols(reports), "warnings": findings.warnings,
+        "remarks": [] if routines else guess(findings, seen, status)}) + "\n")
+
+
+def choose_report(arguments):
+    """The pattern of the reports' names, or None for a folder of ours; "" for none."""
+    report = arguments.report
+    if report is None and arguments.json:
+        report = os.environ.get("GPUBLAS_REPORT")
+    if arguments.json and (arguments.no_report or not (report or "x.json").endswith(".json")):
+        raise Failure("--json is made of reports whose names end in .json", 2)
+    if report is None and (arguments.no_report or "GPUBLAS_REPORT" in os.environ):
+        return ""
+    return report or None
 
 
 def is_used(folder):
@@ -294,8 +332,8 @@ def main(arguments, terminal):
     for warning in findings.warnings:
         terminal.say(f"warning: {warning}")
     environment = dict(os.environ, LD_PRELOAD=preload(library))
-    folder, report = None, arguments.report
-    if report is None and not arguments.no_report and "GPUBLAS_REPORT" not in os.environ:
+    folder, report = None, choose_report(arguments)
+    if report is None:
         try:
             folder = tempfile.mkdtemp(prefix="gpublas.")
             report = os.path.join(folder, "%p.json")
@@ -308,8 +346,12 @@ def main(arguments, terminal):
     seen, since = set(), time.time() - 1           # a file system's clock may be coarse
     try:
         status = execute(command, environment, seen)
-        if intercepted and report and (folder or report.endswith(".json")):
-            summarise(read_reports(environment["GPUBLAS_REPORT"], since), findings, seen, status, terminal)
+        if arguments.json or (intercepted and report and (folder or report.endswith(".json"))):
+            reports = read_reports(environment["GPUBLAS_REPORT"], since) if report else []
+            if arguments.json:
+                summarise_json(command, reports, findings, seen, status, terminal)
+            else:
+                summarise(reports, findings, seen, status, terminal)
     finally:
         if folder and is_used(folder):
             terminal.say(f"processes of the program still run; their reports will be in {folder}")

@@ -31,10 +31,10 @@ class Terminal:
 
     def warn(self, text):
         self.clear()
-        self._tell(f"gpublas: {text}\n")
+        self.tell(f"gpublas: {text}\n")
 
     @staticmethod
-    def _tell(text):
+    def tell(text):
         """A stderr that is closed or full takes nothing from the result and the exit code."""
         try:
             sys.stderr.write(text)
@@ -53,12 +53,12 @@ class Terminal:
         full = round(width * done / max(total, 1))
         line = f"[{'#' * full}{'.' * (width - full)}] {done}/{total} {what}"
         line += f", {left:.0f} s left" if done else ""
-        self._tell("\r\x1b[K" + line[:columns - 1])
+        self.tell("\r\x1b[K" + line[:columns - 1])
         self.shown = True
 
     def clear(self):
         if self.shown:
-            self._tell("\r\x1b[K")
+            self.tell("\r\x1b[K")
         self.shown = False
 
 

@@ -41,22 +41,27 @@ def teach(library, operands):
 
 
 class Progress:
-    """Which points are done, beside the calibration, so that another run goes on there."""
+    """What the points that are done changed, beside the calibration, so that another run goes on there and
+    tells of all."""
 
     def __init__(self, path, key, again):
-        self.path, self.key, self.done = path, key, []
+        self.path, self.key, self.changes = path, key, []
         try:
             with open(path, encoding="utf-8") as file:
                 kept = json.load(file)
             if kept["of"] == key and not again:
-                self.done = kept["done"]
+                # Each value is asked for, because a file that somebody else wrote may lack one.
+                self.changes = [{name: change[name] for name in CHANGE} for change in kept["changes"]]
         except (OSError, ValueError, KeyError, TypeError):
             pass
 
-    def add(self, point):
-        self.done.append(point)
+    def has(self, name, n):
+        return any(change["routine"] == name and change["n"] == n for change in self.changes)
+
+    def add(self, change):
+        self.changes.append(change)
         with open(self.path + ".new", "w", encoding="utf-8") as file:
-            json.dump({"of": self.key, "done": self.done}, file)
+            json.dump({"of": self.key, "changes": self.changes}, file)
         os.replace(self.path + ".new", self.path)
 
     def finish(self):
@@ -66,10 +71,14 @@ class Progress:
             pass
 
 
+# What is told of a point: its routine and size, and of these before and after.
+ASKED = ("route", "gpu_seconds", "host_seconds")
+CHANGE = ("routine", "n") + tuple(f"{what}_{when}" for what in ASKED for when in ("before", "after"))
+
+
 def changed(name, n, before, after):
-    side = {"gpu": "GPU", "host": "host"}
-    return {"routine": name, "n": n, "route_before": before["route"], "route_after": after["route"],
-            **{f"{which}_seconds_{when}": answer.get(f"{which}_seconds") for which in side
+    return {"routine": name, "n": n,
+            **{f"{what}_{when}": answer.get(what) for what in ASKED
                for when, answer in (("before", before), ("after", after))}}
 
 
@@ -99,27 +108,27 @@ def main(arguments, terminal):
     work = [(routine, n) for n in sizes for routine in routines(library, arguments.routine, arguments.types)]
     key = [described["gpublas"], described["driver"], [device["name"] for device in described["devices"]]]
     progress = Progress(path + ".tune", key, arguments.again)
-    left = [(routine, n) for routine, n in work if [routine.name, n] not in progress.done]
+    left = [(routine, n) for routine, n in work if not progress.has(routine.name, n)]
     if len(left) < len(work):
         terminal.say(f"going on where the last run ended: {len(work) - len(left)} of {len(work)} are done "
                      "(--again begins anew)")
-    changes, interrupted = [], False
+    interrupted = False
     try:
         for at, (routine, n) in enumerate(left):
             terminal.progress(len(work) - len(left) + at, len(work), f"{routine.name} {n}")
             operands = Operands(routine, n)
             before = ask(library, operands)
             teach(library, operands)
-            changes.append(changed(routine.name, n, before, ask(library, operands)))
+            after = ask(library, operands)
             if not library.save():
                 raise Failure(f"{path} cannot be written")
-            progress.add([routine.name, n])
+            progress.add(changed(routine.name, n, before, after))
     except KeyboardInterrupt:
         interrupted = True
     terminal.clear()
     if not interrupted:
         progress.finish()
-    calibration = read_calibration(path)
+    calibration, changes = read_calibration(path), progress.changes
     if arguments.json:
         print(json.dumps({"changes": changes, "finished": not interrupted, "calibration": calibration},
                          indent=1))
