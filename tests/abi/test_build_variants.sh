@@ -7,7 +7,8 @@
 #   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
 #   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
 #            by itself (FAKECUDA_ENGINE)
-#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built, not run
+#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built, not
+#            run. Once more from a copy of the sources in another folder: the same bytes
 # test_kernels and test_special run in s alone, because four types took 25 minutes under the sanitizers; fuzz
 # and the other tests have all types. AddressSanitizer has all problems of test_kernels for one kernel of each
 # form, because all kernels took eight minutes, and a few for the others. How exact sums are
@@ -42,6 +43,25 @@ tests() {
     fi
 }
 
+# The library of that build again, from a copy of the sources in another folder. Both have debug information,
+# which names folders; the code alone names none.
+reproduce() {
+    mkdir -p elsewhere/deep
+    cp -r "$source"/{CMakeLists.txt,src,dispatch,include,kernels,README.md,LICENSE,CHANGELOG.md,SECURITY.md} \
+        elsewhere/deep
+    if cmake -S elsewhere/deep -B elsewhere/build "${@:2}" -DBUILD_TESTING=OFF > again.log 2>&1 \
+        && cmake --build elsewhere/build --target gpublas >> again.log 2>&1
+    then
+        expect 'debug information there' yes \
+            "$(readelf -S "$1/libgpublas.so" | grep -q debug_info && echo yes)"
+        expect 'built in another folder' 'the same bytes' \
+            "$(cmp "$1/libgpublas.so" elsewhere/build/libgpublas.so 2>&1 && echo the same bytes)"
+    else
+        fail 'built in another folder'
+        tail -20 again.log
+    fi
+}
+
 variant() {
     local name=$1 folder=$main_build/variant/$1 compiler=gcc options=$cuda compile= strict=strict checks=53
     local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz' program right
@@ -59,7 +79,7 @@ variant() {
             not+='|kernel_pick|start$|repair|reference|triangular|verify|history_file'      # one thread each
             not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
         no_cuda)
-            options=-DGPUBLAS_CUDA=OFF strict= checks=44 beside= ;;
+            options='-DGPUBLAS_CUDA=OFF -DCMAKE_C_FLAGS=-g' strict= checks=44 beside= ;;
         *)
             fail "no variant $name"
             return ;;
@@ -140,6 +160,7 @@ variant() {
     if [ "$name" = no_cuda ]; then
         if "$folder/libgpublas.so" | grep -q 'CUDA'; then ok 'no_cuda: the doctor says so'
         else fail 'no_cuda: the doctor does not say that CUDA lacks'; fi
+        reproduce "$folder" -DCMAKE_C_COMPILER=$compiler $options -DGPUBLAS_WERROR=ON
     fi
 }
 
