@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Threads, forks and cancelled threads by the dozen and the thousand (programs/storm.c), Python's three ways
-# to start processes, and a constructor that waits for a computing thread. Every product is right, nothing
-# hangs, nothing is printed. GPB_TEST_LARGE=1: ten times as much.
+# to start processes, and a constructor that waits for a computing thread. Every product and every solution
+# is right, nothing hangs, nothing is printed. GPB_TEST_LARGE=1: ten times as much.
 . "$(dirname "$0")/harness.sh"
-need "$debian/openblas-pthread/libblas.so.3" "$debian/blas/libblas.so.3"
+need "$debian/openblas-pthread/liblapack.so.3" "$debian/blas/libblas.so.3" "$debian/lapack/liblapack.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
-build storm gcc $flags "$programs/storm.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
+# LAPACK comes with the host, or where it has none from netlib.
+build storm gcc $flags "$programs/storm.c" -L"$debian/openblas-pthread" -llapack -lblas -lpthread -lm \
+    -Wl,-rpath,"$debian/lapack" || finish
 times=$((${GPB_TEST_LARGE:-0} ? 10 : 1))
 
 # BLIS is no host here, because it hangs even without us after a fork in the middle of another thread's call.
@@ -30,6 +32,9 @@ export GPUBLAS_VERBOSE=1 FAKECUDA_LOG=$scratch/driver.log
 preloaded openblas ./storm cancel 200 > storm.out 2> storm.err
 expect 'cancel 200, traced: exit, wrong' '0 wrong 0' "$? $(cat storm.out)"
 at_least 300 "$(traced storm.err)" 'of its calls on the GPU'
+for routine in dgesv dgetrf dgetrs dpotrf dpotrs; do
+    at_least 20 "$(traced storm.err " ${routine}_")" "calls of $routine on the GPU"
+done
 # "no GPU": the children.
 expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"
 unset GPUBLAS_VERBOSE FAKECUDA_LOG

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. All values are small
-   integers, so every route gives the same bits. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a
-   product was wrong or a child did not end well, 2 on a usage error. An alarm ends what hangs. */
+/* Many threads, forks and cancelled threads at once. Knows nothing of libgpublas. Products are of small
+   integers, so every route gives the same bits. Systems have integer solutions, and factors and pivots that
+   are known. Usage: storm threads|cancel|fork COUNT. Exits with 1 if a product or a solution was wrong or a
+   child did not end well, 2 on a usage error. An alarm ends what hangs. */
 #include <errno.h>
 #include <pthread.h>
 #include <semaphore.h>
@@ -71,7 +72,118 @@ static void random_product(uint64_t *random, float *c)
         atomic_fetch_add(&wrong, 1);
 }
 
-/* ---- threads: blocks of rows of one C, and products of their own in turn */
+/* ---- systems: A = P L U or G G^T, whose factors are of few bits and near the diagonal */
+
+enum { ORDER = 70, MOST_RHS = 3, BAND = 3 };
+void dgetrf_(const int *m, const int *n, double *a, const int *lda, int *ipiv, int *info);
+void dgetrs_(const char *trans, const int *n, const int *nrhs, const double *a, const int *lda,
+             const int *ipiv, double *b, const int *ldb, int *info);
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b, const int *ldb,
+            int *info);
+void dpotrf_(const char *uplo, const int *n, double *a, const int *lda, int *info);
+void dpotrs_(const char *uplo, const int *n, const int *nrhs, const double *a, const int *lda, double *b,
+             const int *ldb, int *info);
+
+typedef struct linear_system {
+    char uplo;                            /* 'G': LU; else Cholesky's, in that triangle */
+    int n, nrhs, info, ipiv[ORDER];
+    double a[ORDER * ORDER], b[ORDER * MOST_RHS];
+} linear_system;
+
+/* L of LU: multipliers of at most a quarter, so that pivoting finds the row that was exchanged. */
+static double lower(int i, int j)
+{
+    if (i == j) return 1;
+    return i > j && i <= j + BAND ? 0.25 * ((i * 5 + j * 3) % 3 - 1) : 0;
+}
+static double upper(int i, int j)
+{
+    if (i == j) return 8 - i % 2;
+    return i < j && j <= i + BAND ? (i * 3 + j * 7) % 5 % 3 - 1 : 0;
+}
+static double of_cholesky(int i, int j)
+{
+    if (i == j) return 4 + i % 3;
+    return i > j && i <= j + BAND ? (i * 7 + j * 2) % 3 - 1 : 0;
+}
+static int pivot(int n, int j) { return j + (j * 7 + n) % (n - j); }
+static double solution(int i, int j) { return (i * 3 + j * 5) % 9 - 4; }
+
+static bool is_stored(const linear_system *s, int i, int j)
+{
+    return s->uplo == 'G' || (s->uplo == 'L' ? i >= j : i <= j);
+}
+
+static void make_system(linear_system *s)
+{
+    const bool lu = s->uplo == 'G';
+    for (int j = 0; j < s->n; j++)
+        for (int i = 0; i < s->n; i++) {
+            double sum = 0;
+            for (int p = most(0, most(i, j) - BAND); p <= i && p <= j; p++)
+                sum += lu ? lower(i, p) * upper(p, j) : of_cholesky(i, p) * of_cholesky(j, p);
+            s->a[i + j * ORDER] = sum;
+        }
+    for (int j = s->n - 1; lu && j >= 0; j--)
+        for (int i = 0; i < s->n; i++) {
+            double *x = &s->a[j + i * ORDER], *y = &s->a[pivot(s->n, j) + i * ORDER], old = *x;
+            *x = *y;
+            *y = old;
+        }
+    for (int j = 0; j < s->nrhs; j++)
+        for (int i = 0; i < s->n; i++) {
+            s->b[i + j * ORDER] = 0;
+            for (int p = 0; p < s->n; p++) s->b[i + j * ORDER] += s->a[i + p * ORDER] * solution(p, j);
+        }
+    for (int j = 0; j < s->n; j++)
+        for (int i = 0; i < s->n; i++)
+            if (!is_stored(s, i, j)) s->a[i + j * ORDER] = NAN;
+}
+
+static bool is_near(double x, double wanted) { return fabs(x - wanted) <= 1e-12; }
+
+static bool is_solved(const linear_system *s)
+{
+    bool right = s->info == 0;
+    for (int j = 0; j < s->n; j++)
+        for (int i = 0; i < s->n; i++) {
+            const double x = s->a[i + j * ORDER],
+                         of_lu = i > j ? lower(i, j) : upper(i, j),
+                         of_square = s->uplo == 'L' ? of_cholesky(i, j) : of_cholesky(j, i);
+            right &= is_stored(s, i, j) ? is_near(x, s->uplo == 'G' ? of_lu : of_square) : isnan(x);
+        }
+    for (int j = 0; s->uplo == 'G' && j < s->n; j++) right &= s->ipiv[j] == pivot(s->n, j) + 1;
+    for (int j = 0; j < s->nrhs; j++)
+        for (int i = 0; i < s->n; i++) right &= is_near(s->b[i + j * ORDER], solution(i, j));
+    return right;
+}
+
+/* By gesv, by getrf and getrs, or by potrf and potrs. */
+static void random_solve(uint64_t *random)
+{
+    const int ld = ORDER;
+    linear_system s = { .uplo = "GGLU"[next_random(random) % 4], .n = 1 + (int)(next_random(random) % ORDER),
+                        .nrhs = 1 + (int)(next_random(random) % MOST_RHS), .info = -1 };
+    make_system(&s);
+    if (s.uplo != 'G') {
+        dpotrf_(&s.uplo, &s.n, s.a, &ld, &s.info);
+        if (s.info == 0) dpotrs_(&s.uplo, &s.n, &s.nrhs, s.a, &ld, s.b, &ld, &s.info);
+    } else if (next_random(random) & 1) {
+        dgesv_(&s.n, &s.nrhs, s.a, &ld, s.ipiv, s.b, &ld, &s.info);
+    } else {
+        dgetrf_(&s.n, &s.n, s.a, &ld, s.ipiv, &s.info);
+        if (s.info == 0) dgetrs_("N", &s.n, &s.nrhs, s.a, &ld, s.ipiv, s.b, &ld, &s.info);
+    }
+    if (!is_solved(&s)) atomic_fetch_add(&wrong, 1);
+}
+
+static void random_call(uint64_t *random, float *c)
+{
+    if (next_random(random) % 4) random_product(random, c);
+    else random_solve(random);
+}
+
+/* ---- threads: blocks of rows of one C, and products and systems of their own in turn */
 
 static float shared_c[SIDE * SIDE];
 static pthread_barrier_t together;
@@ -89,7 +201,7 @@ static void *compute(void *argument)
     for (int round = 0; round < rounds; round++) {
         if (!multiply(shared_c + at[0] + at[1] * SIDE, SIDE, at, size, true, round & 1))
             atomic_fetch_add(&wrong, 1);
-        random_product(&random, own);
+        random_call(&random, own);
     }
     free(own);
     return NULL;
@@ -120,7 +232,7 @@ static void *until_cancelled(void *argument)
     float *c = argument;
     sem_post(&began);
     for (;;) {
-        random_product(&random, c);
+        random_call(&random, c);
         pthread_testcancel();
     }
     return NULL;
@@ -147,12 +259,12 @@ static void cancel(int count)
             pthread_join(thread[i], &how);
             if (how != PTHREAD_CANCELED) atomic_fetch_add(&wrong, 1);
         }
-        random_product(&random, memory[0]);
+        random_call(&random, memory[0]);
         if (round % 16 == 0) {                       /* and a dead thread may not hold what fork waits for */
             const pid_t child = fork();
             int status = 0;
             if (child == 0) {
-                random_product(&random, memory[0]);
+                random_call(&random, memory[0]);
                 _exit(atomic_load(&wrong) != 0);
             }
             if (child < 0 || waitpid(child, &status, 0) != child || status) atomic_fetch_add(&wrong, 1);
@@ -175,11 +287,11 @@ static bool fork_one(uint64_t *random)
         float *c = malloc(sizeof shared_c);
         if (!c) _exit(3);
         atomic_store(&wrong, 0);
-        random_product(random, c);
+        random_call(random, c);
         if (next_random(random) % 16 == 0) {         /* and a grandchild */
             const pid_t grandchild = fork();
             if (grandchild == 0) {
-                random_product(random, c);
+                random_call(random, c);
                 _exit(atomic_load(&wrong) != 0);
             }
             if (grandchild < 0 || waitpid(grandchild, &status, 0) != grandchild || status) _exit(4);
@@ -207,7 +319,7 @@ static void *compute_on(void *argument)
     uint64_t random = 521288629u + (uint64_t)(intptr_t)argument;
     float *c = malloc(sizeof shared_c);
     if (!c) abort();
-    while (!atomic_load(&done)) random_product(&random, c);
+    while (!atomic_load(&done)) random_call(&random, c);
     free(c);
     return NULL;
 }
@@ -231,7 +343,7 @@ static void forks(int count)
     for (int i = 0; i < COMPUTING; i++) pthread_join(beside[i], NULL);
     for (int i = 0; i < count / 20; i++)             /* after it */
         if (!fork_one(&random)) atomic_fetch_add(&wrong, 1);
-    random_product(&random, c);
+    random_call(&random, c);
     free(c);
 }
 
