@@ -74,7 +74,8 @@ variant() {
             compile="-fsanitize=address,undefined -fno-sanitize-recover=undefined" ;;
         thread)
             options="$cuda -DGPUBLAS_SANITIZE=thread" compile=-fsanitize=thread
-            not='_gpu$|(operands|panels|threads|symmetric)_fake'  # they run beside a GPU at work, as *_engine
+            # They run beside a GPU at work, as *_engine.
+            not='_gpu$|(operands|panels|threads|symmetric|other_triangle)_fake'
             not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table'
             not+='|kernel_pick|start$|repair|reference|triangular|verify|history_file'      # one thread each
             not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;

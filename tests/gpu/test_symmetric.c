@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: MIT */
-/* SYMM and HEMM do not touch the triangle that is not stored: its pages are forbidden, or another thread
-   writes there all the time; nor does it travel. Calls that have nothing to multiply touch neither operand.
-   The trace names side and triangle as the caller did. Sums are of small integers, so that every result is
-   exact. */
+/* SYMM and HEMM do not touch the triangle that is not stored, whose pages are forbidden; nor does it travel
+   (test_other_triangle.c: nor does it matter that another thread writes there). Calls that have nothing to
+   multiply touch neither operand. The trace names side and triangle as the caller did. Sums are of small
+   integers, so that every result is exact. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 
 #include <cmocka.h>
 #include <complex.h>
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
@@ -194,48 +192,6 @@ static void test_triangle_alone(void **state)
     }
 }
 
-/* ---- another thread writes there */
-
-static atomic_bool over;
-
-static void *scribble(void *of)
-{
-    const symmetric *a = of;
-    for (float x = 0; !over; x++)
-        for (int j = 0; j < a->order; j++)
-            for (int i = 0; i < a->order; i++)
-                for (int part = 0; part < a->reals && !is_stored(a, i, j); part++) place(a, i, j)[part] = x;
-    return of;
-}
-
-static void test_written_beside(void **state)
-{
-    (void)state;
-    enum { SMALL = 300, CALLS = 20 };
-    for (int form = 0; form < 4; form++) {
-        symmetric a = make(SMALL, OTHER, 1 + form / 2, "UL"[form & 1]);
-        const size_t count = (size_t)SMALL * OTHER * (size_t)a.reals;
-        float *b = calloc(count, sizeof *b), *c = malloc(count * sizeof *c);
-        pthread_t writer;
-        assert_true(b && c);
-        for (size_t at = 0; at < count; at += (size_t)a.reals) b[at] = 1;
-        over = false;
-        assert_int_equal(pthread_create(&writer, NULL, scribble, &a), 0);
-        for (int i = 0; i < CALLS; i++) {
-            memset(c, 0xff, count * sizeof *c);
-            const int64_t before = gpu_calls();
-            call(&a, i & 1, b, c);
-            assert_int_equal(gpu_calls(), before + 1);
-            for (int row = i; row < SMALL; row += 7) assert_true(is_right(&a, i & 1, b, c, row, i % OTHER));
-        }
-        over = true;
-        pthread_join(writer, NULL);
-        free(b);
-        free(c);
-        munmap(a.at, bytes_of(&a));
-    }
-}
-
 /* ---- nothing to multiply */
 
 static void test_not_referenced(void **state)
@@ -298,7 +254,6 @@ int main(void)
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_forbidden), cmocka_unit_test(test_chunks),
                                         cmocka_unit_test(test_triangle_alone),
-                                        cmocka_unit_test(test_written_beside),
                                         cmocka_unit_test(test_not_referenced),
                                         cmocka_unit_test(test_trace) };
     return cmocka_run_group_tests_name("symmetric", tests, NULL, NULL);

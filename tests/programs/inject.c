@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: MIT */
 /* Every driver call fails, at every occurrence, once and from then on, with errors that pass and errors that
    stay; GEMM, SYMM, SYRK, SYR2K and the Hermitian ones in four types, in and out of core, with every form of
-   kernel, three betas, operands in host and device memory. Each case is a child that makes three calls,
-   preloaded, on the software libcuda (fakecuda_fail). A case is right if C of each call is right, the
-   canaries around it live, there is at most one warning of a kind, and no call uses the GPU after a sticky
-   error. Once a configuration, the parent makes the operands and the right C; children compare. Usage:
-   inject SEED SLICES [FOLDER]: one slice of all cases; SLICES seeds in a row cover all of them; logs go to
-   FOLDER. inject CONFIGURATION RULE: that case alone, with its output, as it was printed. Exits with 1 if
-   one was wrong. */
+   kernel, three betas, operands in host and device memory; TRSM, TRMM, gesv, posv, getri and potri, which
+   stay on the GPU from the first column to the last, in host memory. Each case is a child that makes three
+   calls, preloaded, on the software libcuda (fakecuda_fail). A case is right if C of each call is right, and
+   what else it writes, the canaries around it live, there is at most one warning of a kind, and no call uses
+   the GPU after a sticky error. Once a configuration, the parent makes the operands and the right C; children
+   compare. Usage: inject SEED SLICES [FOLDER]: one slice of all cases; SLICES seeds in a row cover all of
+   them; logs go to FOLDER. inject CONFIGURATION RULE: that case alone, with its output, as it was printed.
+   Exits with 1 if one was wrong. */
 #include <dlfcn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -31,6 +32,16 @@ gemm sgemm_, dgemm_, cgemm_, zgemm_;
 sided ssymm_, dsymm_, chemm_, zhemm_;
 rank_k ssyrk_, dsyrk_, cherk_, zherk_;
 rank_2k ssyr2k_, dsyr2k_, cher2k_, zher2k_;
+typedef void triangular(const char *side, const char *uplo, const char *trans, const char *diag, const int *m,
+                        const int *n, const void *alpha, const void *a, const int *lda, void *b,
+                        const int *ldb);
+triangular strsm_, dtrsm_, ctrsm_, ztrsm_, strmm_, dtrmm_, ctrmm_, ztrmm_;
+void dgesv_(const int *n, const int *nrhs, void *a, const int *lda, int *ipiv, void *b, const int *ldb,
+            int *info);
+void dgetri_(const int *n, void *a, const int *lda, const int *ipiv, void *work, const int *lwork, int *info);
+void dposv_(const char *uplo, const int *n, const int *nrhs, void *a, const int *lda, void *b, const int *ldb,
+            int *info);
+void dpotri_(const char *uplo, const int *n, void *a, const int *lda, int *info);
 
 /* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
 static struct {
@@ -41,41 +52,58 @@ static struct {
 static int (*stats)(gpublas_stats_t *, size_t);
 static bool aloud;
 
-static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; sided *sided; size_t bytes;
-                           bool is_double, is_complex;
-} types[] = { ['s'] = { sgemm_, ssyrk_, ssyr2k_, ssymm_, sizeof(float), false, false },
-              ['d'] = { dgemm_, dsyrk_, dsyr2k_, dsymm_, sizeof(double), true, false },
-              ['c'] = { cgemm_, cherk_, cher2k_, chemm_, 2 * sizeof(float), false, true },
-              ['z'] = { zgemm_, zherk_, zher2k_, zhemm_, 2 * sizeof(double), true, true } };
+static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; sided *sided;
+                           triangular *trsm, *trmm; size_t bytes; bool is_double, is_complex;
+} types[] = { ['s'] = { sgemm_, ssyrk_, ssyr2k_, ssymm_, strsm_, strmm_, sizeof(float), false, false },
+              ['d'] = { dgemm_, dsyrk_, dsyr2k_, dsymm_, dtrsm_, dtrmm_, sizeof(double), true, false },
+              ['c'] = { cgemm_, cherk_, cher2k_, chemm_, ctrsm_, ctrmm_, 2 * sizeof(float), false, true },
+              ['z'] = { zgemm_, zherk_, zher2k_, zhemm_, ztrsm_, ztrmm_, 2 * sizeof(double), true, true } };
+enum kind { PRODUCT, TRSM, TRMM, GESV, POSV, GETRI, POTRI };
 /* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. With a 2 behind,
    SYR2K or HER2K: two products, in the second of which A and B have changed places. With L or R behind, SYMM
-   or HEMM with that triangle stored, of the operand on that side. */
+   or HEMM with that triangle stored, of the operand on that side. Of TRSM and TRMM: trans, uplo, side. Of
+   posv and potri: uplo in the second place. */
 static const struct shape { const char *name; char type; const char *trans; int m, n, k;
-                            const char *option, *value;
-} shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "" },
-               { "transposed", 's', "TN", 70, 110, 60, "GPUBLAS_MEMORY", "" },
-               { "panels", 's', "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K" },
-               { "FP16 slices", 's', "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3" },
-               { "cut k", 's', "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3" },
-               { "packed", 's', "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded" },
-               { "k shared out", 's', "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma" },
-               { "panels", 'd', "TN", 530, 280, 270, "GPUBLAS_MEMORY", "2560K" },
-               { "complex FP16 slices", 'c', "NC", 70, 130, 48, "GPUBLAS_KERNEL", "fp16x3" },
-               { "conjugated, cut k", 'z', "CN", 60, 50, 100, "GPUBLAS_SPLITS", "3" },
-               { "triangle, panels", 's', "NTL", 560, 560, 270, "GPUBLAS_MEMORY", "1280K" },
-               { "triangle", 'd', "TNU", 300, 300, 90, "GPUBLAS_MEMORY", "" },
-               { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "" },
-               { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" },
-               { "two products", 'd', "TNU2", 90, 90, 70, "GPUBLAS_MEMORY", "" },
-               { "two products, panels", 'd', "TNL2", 530, 530, 270, "GPUBLAS_MEMORY", "2560K" },
-               { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "" },
-               { "two products, FP16 slices", 'c', "NCU2", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3" },
-               { "symmetric on the right", 's', "NNLR", 90, 110, 110, "GPUBLAS_MEMORY", "" },
-               { "symmetric, panels", 'd', "NNUL", 530, 280, 530, "GPUBLAS_MEMORY", "2560K" },
-               { "Hermitian A, FP16 slices", 'c', "NNLL", 140, 130, 140, "GPUBLAS_KERNEL", "fp16x3" },
-               { "Hermitian on the right, cut k", 'z', "NNUR", 50, 70, 70, "GPUBLAS_SPLITS", "3" },
-               { "a triangle alone", 'd', "NNUL", 370, 10, 370, "GPUBLAS_MEMORY", "" },
-               { "a triangle alone on the right", 'z', "NNLR", 40, 300, 300, "GPUBLAS_MEMORY", "" } };
+                            const char *option, *value; enum kind kind;
+} shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "transposed", 's', "TN", 70, 110, 60, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "panels", 's', "NT", 560, 270, 530, "GPUBLAS_MEMORY", "1280K", PRODUCT },
+               { "FP16 slices", 's', "NN", 140, 130, 96, "GPUBLAS_KERNEL", "fp16x3", PRODUCT },
+               { "cut k", 's', "TT", 60, 50, 200, "GPUBLAS_SPLITS", "3", PRODUCT },
+               { "packed", 's', "NN", 90, 70, 50, "GPUBLAS_KERNEL", "padded", PRODUCT },
+               { "k shared out", 's', "TN", 20, 9, 33000, "GPUBLAS_KERNEL", "ffma", PRODUCT },
+               { "panels", 'd', "TN", 530, 280, 270, "GPUBLAS_MEMORY", "2560K", PRODUCT },
+               { "complex FP16 slices", 'c', "NC", 70, 130, 48, "GPUBLAS_KERNEL", "fp16x3", PRODUCT },
+               { "conjugated, cut k", 'z', "CN", 60, 50, 100, "GPUBLAS_SPLITS", "3", PRODUCT },
+               { "triangle, panels", 's', "NTL", 560, 560, 270, "GPUBLAS_MEMORY", "1280K", PRODUCT },
+               { "triangle", 'd', "TNU", 300, 300, 90, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3", PRODUCT },
+               { "two products", 'd', "TNU2", 90, 90, 70, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "two products, panels", 'd', "TNL2", 530, 530, 270, "GPUBLAS_MEMORY", "2560K", PRODUCT },
+               { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "two products, FP16 slices", 'c', "NCU2", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3",
+                 PRODUCT },
+               { "symmetric on the right", 's', "NNLR", 90, 110, 110, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "symmetric, panels", 'd', "NNUL", 530, 280, 530, "GPUBLAS_MEMORY", "2560K", PRODUCT },
+               { "Hermitian A, FP16 slices", 'c', "NNLL", 140, 130, 140, "GPUBLAS_KERNEL", "fp16x3",
+                 PRODUCT },
+               { "Hermitian on the right, cut k", 'z', "NNUR", 50, 70, 70, "GPUBLAS_SPLITS", "3", PRODUCT },
+               { "a triangle alone", 'd', "NNUL", 370, 10, 370, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "a triangle alone on the right", 'z', "NNLR", 40, 300, 300, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "solve forwards", 'd', "NLL", 300, 40, 0, "GPUBLAS_MEMORY", "", TRSM },
+               { "solve backwards, two panels", 's', "NUL", 60, 2100, 0, "GPUBLAS_MEMORY", "", TRSM },
+               { "solve from the right", 'z', "NUR", 40, 200, 0, "GPUBLAS_MEMORY", "", TRSM },
+               { "solve, transposed", 'c', "CLL", 150, 30, 0, "GPUBLAS_MEMORY", "", TRSM },
+               { "triangle times B", 'd', "NUL", 300, 40, 0, "GPUBLAS_MEMORY", "", TRMM },
+               { "triangle times B, two panels", 'c', "TLL", 60, 2100, 0, "GPUBLAS_MEMORY", "", TRMM },
+               { "B times a triangle", 's', "NLR", 40, 200, 0, "GPUBLAS_MEMORY", "", TRMM },
+               { "LU and solve", 'd', "NN", 200, 9, 0, "GPUBLAS_MEMORY", "", GESV },
+               { "Cholesky and solve", 'd', "NL", 200, 9, 0, "GPUBLAS_MEMORY", "", POSV },
+               { "Cholesky and solve, upper", 'd', "NU", 200, 9, 0, "GPUBLAS_MEMORY", "", POSV },
+               { "inverse by LU", 'd', "NN", 200, 0, 0, "GPUBLAS_MEMORY", "", GETRI },
+               { "inverse by Cholesky", 'd', "NL", 200, 0, 0, "GPUBLAS_MEMORY", "", POTRI },
+               { "inverse by Cholesky, upper", 'd', "NU", 200, 0, 0, "GPUBLAS_MEMORY", "", POTRI } };
 static const double betas[][2] = { { 0 }, { 1 }, { 0.5, 0.5 } };  /* and imaginary parts of complex ones */
 static const struct place { const char *name; bool a, b, c;
 } places[] = { { "all in host memory", false, false, false },
@@ -84,7 +112,7 @@ static const struct place { const char *name; bool a, b, c;
                { "all on the GPU", true, true, true } };
 static const char *const codes[] = { "2", "209", "200", "719", "46", "999", "999!" };
 enum { SHAPES = sizeof shapes / sizeof *shapes, BETAS = 3, PLACES = 4, CODES = sizeof codes / sizeof *codes,
-       CALLS = 3, PAD = 3, FUNCTIONS = 48 };
+       CALLS = 3, PAD = 3, FUNCTIONS = 48, MOST_PIVOTS = 200 };
 
 typedef struct occurrences { char function[40]; int count; } occurrences;
 
@@ -99,6 +127,8 @@ typedef struct operand {
 } operand;
 static operand a, b, c;              /* of this configuration; C as it is before a call */
 static void *right;                  /* and after it, with all canaries */
+static void *right_a;                /* A after it, of solves and what is beside them */
+static int *pivots;                  /* of LU */
 
 /* Real numbers of so many elements, and one of them. */
 static int reals(int elements) { return elements * (type->is_complex ? 2 : 1); }
@@ -170,10 +200,6 @@ static void make_operands(const struct shape *s, const double beta[2])
     const double alpha_here[2] = { alpha[0], complex_alpha ? alpha[1] : 0 },
                  conjugate[2] = { alpha_here[0], -alpha_here[1] },
                  beta_here[2] = { beta[0], complex_beta ? beta[1] : 0 };
-    free(a.host);
-    free(b.host);
-    free(c.host);
-    free(right);
     a = ta == 'N' ? make(s->m, s->k, 1) : make(s->k, s->m, 1);
     b = tb == 'N' ? make(s->k, s->n, 2) : make(s->n, s->k, 2);
     if (is_rank_k(s)) memcpy(b.host, a.host, bytes_of(&a));
@@ -204,6 +230,136 @@ static void make_operands(const struct shape *s, const double beta[2])
     if (is_sided(s)) mirror(symmetric_of(s), uplo, true);
 }
 
+/* ---- solves: A is made of triangles G whose rows that others go into come of no others, with powers of two
+   on the diagonal, so that inverses have few bits and every route gives the same ones */
+
+static double of_g(int row, int col)
+{
+    if (row == col) return 1 + row % 2;
+    return row > col && row % 2 && col % 2 == 0 ? 0.25 * ((row * 7 + col * 3) % 5 - 2) : 0;
+}
+static double of_unit(int row, int col) { return row == col ? 1 : row % 2 == 0 ? 0 : of_g(row, col) / 2; }
+static double of_inverse(int row, int col)                       /* of G */
+{
+    return row == col ? 1 / of_g(row, row) : -of_g(row, col) / of_g(row, row) / of_g(col, col);
+}
+
+static void put_real(const operand *x, void *to, int row, int col, double value)
+{
+    const int at = reals(row + col * (x->rows + PAD));
+    put(to, at, value);
+    if (type->is_complex) put(to, at + 1, isnan(value) ? value : 0);
+}
+
+/* Of op(A), or with side R of its transpose, that TRSM and TRMM are called with. */
+static double of_triangle(const struct shape *s, int row, int col)
+{
+    const bool lower = s->trans[1] == 'L', turned = (s->trans[0] != 'N') != (s->trans[2] == 'R');
+    return lower == turned ? of_g(col, row) : of_g(row, col);
+}
+
+/* B before the call and after it: X and M X, or of solves the other way round. */
+static void make_columns(const struct shape *s, double (*element)(const struct shape *, int, int))
+{
+    const bool right_side = s->trans[0] && s->trans[1] && s->trans[2] == 'R';
+    const int order = right_side ? s->n : s->m, others = right_side ? s->m : s->n;
+    double *m = malloc(sizeof *m * (size_t)order * (size_t)order), part[2];
+    for (int i = 0; i < order * order; i++) m[i] = element(s, i / order, i % order);
+    c = make(s->m, s->n, 3);
+    right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
+    for (int k = 0; k < others; k++)
+        for (int i = 0; i < order; i++) {
+            const int row = right_side ? k : i, col = right_side ? i : k;
+            double sum[2] = { 0 };
+            for (int p = 0; p < order; p++) {
+                at(&c, 'N', right_side ? k : p, right_side ? p : k, part);
+                sum[0] += m[i * order + p] * part[0];
+                sum[1] += m[i * order + p] * part[1];
+            }
+            for (int which = 0; which < reals(1); which++)
+                put(right, reals(row + col * (c.rows + PAD)) + which, sum[which]);
+        }
+    if (s->kind != TRMM) {
+        void *before = right;
+        right = c.host;
+        c.host = before;
+    }
+    free(m);
+}
+
+static double whole(const struct shape *s, int row, int col)     /* G G^T, or P L G^T */
+{
+    double sum = 0;
+    for (int p = 0; p <= row && p <= col; p++)
+        sum += (s->kind == POSV ? of_g(row, p) : of_unit(row, p)) * of_g(col, p);
+    return sum;
+}
+static double exchanged(const struct shape *s, int row, int col) { return whole(s, pivots[s->m + row], col); }
+
+/* (G G^T)^-1, or (L G^T)^-1 */
+static double inverse(const struct shape *s, int row, int col)
+{
+    double sum = 0;
+    for (int p = row; p < s->m; p++) {
+        const double of_l = p == col ? 1 : -of_unit(p, col);
+        if (p >= col) sum += of_inverse(p, row) * (s->kind == POTRI ? of_inverse(p, col) : of_l);
+    }
+    return sum;
+}
+
+/* pivots[0 .. n): as getrf gives them. pivots[n + i]: the row of L G^T that is A's row i. */
+static void make_pivots(int n)
+{
+    pivots = malloc(2 * sizeof *pivots * (size_t)n);
+    for (int i = 0; i < n; i++) pivots[i] = i + 1 + (i * 7 + n) % (n - i);
+    for (int i = 0; i < n; i++) pivots[n + i] = i;
+    for (int i = n - 1; i >= 0; i--) {
+        const int old = pivots[n + i];
+        pivots[n + i] = pivots[n + pivots[i] - 1];
+        pivots[n + pivots[i] - 1] = old;
+    }
+}
+
+static bool is_lu(const struct shape *s) { return s->kind == GESV || s->kind == GETRI; }
+static double factors(const struct shape *s, int row, int col)
+{
+    if (is_lu(s)) return row > col ? of_unit(row, col) : of_g(col, row);
+    return s->trans[1] == 'L' ? of_g(row, col) : of_g(col, row);
+}
+static double exchanged_inverse(const struct shape *s, int row, int col)
+{
+    return inverse(s, row, pivots[s->m + col]);
+}
+
+/* What of A nobody may read, in the other triangle, is NaN. */
+static void fill_a(const struct shape *s, double (*element)(const struct shape *, int, int))
+{
+    for (int j = 0; j < a.cols; j++)
+        for (int i = 0; i < a.rows; i++) {
+            const bool stored = is_lu(s) || (s->trans[1] == 'L' ? i >= j : i <= j);
+            put_real(&a, a.host, i, j, stored ? element(s, i, j) : NAN);
+        }
+}
+
+static void make_solve(const struct shape *s)
+{
+    const bool inverts = s->kind == GETRI || s->kind == POTRI, by_triangle = s->kind <= TRMM;
+    const int order = by_triangle && s->trans[2] == 'R' ? s->n : s->m;
+    free(pivots);
+    make_pivots(order);
+    a = make(order, order, 1);
+    b = make(1, 1, 2);
+    if (inverts) {
+        c = make(1, 1, 3);
+        right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
+    } else {
+        make_columns(s, by_triangle ? of_triangle : is_lu(s) ? exchanged : whole);
+    }
+    fill_a(s, !inverts ? factors : is_lu(s) ? exchanged_inverse : inverse);
+    right_a = memcpy(malloc(bytes_of(&a)), a.host, bytes_of(&a));
+    fill_a(s, inverts || by_triangle ? factors : is_lu(s) ? exchanged : whole);
+}
+
 /* ---- in the child */
 
 /* Places an operand on the GPU if it belongs there. A and B are only read; C is new each time. */
@@ -218,7 +374,7 @@ static operand place_one(const operand *from, bool up, bool is_new)
 static void *where(const operand *x) { return x->device ? (void *)(uintptr_t)x->device : x->host; }
 
 /* True if C and everything around it are right. */
-static bool is_right(const operand *now)
+static bool is_right(const operand *now, const void *wanted)
 {
     void *x = now->host;
     if (now->device) {
@@ -226,13 +382,13 @@ static bool is_right(const operand *now)
         /* Lost with its context, so there is nothing to judge. */
         if (!x || cuda.down(x, now->device, bytes_of(now))) return true;
     }
-    if (memcmp(x, right, bytes_of(now)) == 0) return true;
+    if (memcmp(x, wanted, bytes_of(now)) == 0) return true;
     for (int i = 0; i < reals(elements(now)); i++)
-        if (get(x, i) != get(right, i)) {
+        if (get(x, i) != get(wanted, i) && !(isnan(get(x, i)) && isnan(get(wanted, i)))) {
             const int element = i / reals(1);
             if (aloud)
-                printf("  C(%d,%d) is %g, not %g\n", element % (now->rows + PAD),
-                       element / (now->rows + PAD), get(x, i), get(right, i));
+                printf("  %s(%d,%d) is %g, not %g\n", wanted == right ? "C" : "A",
+                       element % (now->rows + PAD), element / (now->rows + PAD), get(x, i), get(wanted, i));
             return false;
         }
     return true;                                                              /* zeros of the other sign */
@@ -260,6 +416,27 @@ static uint64_t gpu_calls(void)
     return now.gpu_calls;
 }
 
+/* True if INFO and what getrf gives beside it are right. */
+static bool solve(const struct shape *s, const void *one, void *of_a, const int *lda, void *of_c,
+                  const int *ldc)
+{
+    int info = 0, lwork = 64 * s->m, ipiv[MOST_PIVOTS] = { 0 };
+    double *work = s->kind == GETRI ? malloc(sizeof *work * (size_t)lwork) : NULL;
+    switch (s->kind) {
+    case TRSM:
+    case TRMM:
+        (s->kind == TRSM ? type->trsm : type->trmm)(&s->trans[2], &s->trans[1], &s->trans[0], "N", &s->m,
+                                                    &s->n, one, of_a, lda, of_c, ldc);
+        break;
+    case GESV: dgesv_(&s->m, &s->n, of_a, lda, ipiv, of_c, ldc, &info); break;
+    case POSV: dposv_(&s->trans[1], &s->m, &s->n, of_a, lda, of_c, ldc, &info); break;
+    case GETRI: dgetri_(&s->m, of_a, lda, pivots, work, &lwork, &info); break;
+    default: dpotri_(&s->trans[1], &s->m, of_a, lda, &info);
+    }
+    free(work);
+    return info == 0 && (s->kind != GESV || !memcmp(ipiv, pivots, sizeof *ipiv * (size_t)s->m));
+}
+
 /* Exits with 0; 1 (wrong); 2 (wrong, with operands on the GPU, of which a warning must say so); 3 (the GPU
    was used after a sticky error). */
 static _Noreturn void child(const struct shape *s, const double beta[2], const struct place *place,
@@ -271,20 +448,25 @@ static _Noreturn void child(const struct shape *s, const double beta[2], const s
         put(scalars[0], i, alpha[i]);
         put(scalars[1], i, beta[i]);
     }
+    double one[2] = { 0 };
     bool lost = false;
+    put(one, 0, 1);
     if (*s->value) setenv(s->option, s->value, 1);
     *(void **)&stats = dlsym(RTLD_DEFAULT, "gpublas_stats");
     if (!stats) _exit(93);
     open_driver();
     cuda.fail(rule);
     for (int call = 0; call < CALLS; call++) {
-        const operand my_a = place_one(&a, place->a && !lost, false),
+        const operand my_a = place_one(&a, place->a && !lost, right_a != NULL),
                       my_b = place_one(&b, place->b && !lost, false);
         const operand my_c = place_one(&c, place->c && !lost, true);
         const int lda = a.rows + PAD, ldb = b.rows + PAD, ldc = c.rows + PAD;
         const uint64_t before = gpu_calls();
         cuda.pause(0);
-        if (is_twice(s))
+        if (s->kind != PRODUCT && !solve(s, one, my_a.host, &lda, my_c.host, &ldc)) worst = most(worst, 1);
+        if (s->kind != PRODUCT)
+            ;
+        else if (is_twice(s))
             type->rank_2k(&s->trans[2], &s->trans[0], &s->n, &s->k, scalars[0], where(&my_a), &lda,
                           where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
         else if (is_sided(s) && s->trans[3] == 'L')
@@ -301,7 +483,8 @@ static _Noreturn void child(const struct shape *s, const double beta[2], const s
                        where(&my_b), &ldb, scalars[1], where(&my_c), &ldc);
         cuda.pause(1);
         if (lost && gpu_calls() != before) worst = 3;
-        if (!is_right(&my_c)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);
+        if (right_a && !is_right(&my_a, right_a)) worst = most(worst, 1);
+        if (!is_right(&my_c, right)) worst = most(worst, my_a.device || my_b.device || my_c.device ? 2 : 1);
         unsigned long long probe;
         lost = lost || cuda.alloc(&probe, 16);      /* memory is plentiful, so only a lost context refuses */
     }
@@ -328,7 +511,15 @@ static void prepare(int configuration)
 {
     const struct shape *s = &shapes[configuration / BETAS / PLACES];
     type = &types[(unsigned char)s->type];
-    if (!right || configuration % PLACES == 0) make_operands(s, betas[configuration / PLACES % BETAS]);
+    if (right && configuration % PLACES) return;
+    free(a.host);
+    free(b.host);
+    free(c.host);
+    free(right);
+    free(right_a);
+    right_a = NULL;
+    if (s->kind == PRODUCT) make_operands(s, betas[configuration / PLACES % BETAS]);
+    else make_solve(s);
 }
 
 /* Runs a child and returns its status; text receives its stderr. */
@@ -433,6 +624,8 @@ int main(int argc, char **argv)
     unsigned number = 0, cases = 0, wrong = 0;
     if (argc > 3) snprintf(folder, sizeof folder, "%s", argv[3]);
     for (int configuration = 0; configuration < SHAPES * BETAS * PLACES; configuration++) {
+        const enum kind kind = shapes[configuration / BETAS / PLACES].kind;
+        if (kind != PRODUCT && configuration % (BETAS * PLACES)) continue;
         prepare(configuration);
         const plan p = count_calls(configuration);
         for (int f = 0; f < p.functions; f++)
