@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # Every driver call fails at every occurrence, in every form of call and place of operands
 # (programs/inject.c). There are 1.9 million cases. A day runs a 128th of them, by the day's number, so any
-# 128 days in a row cover all: two minutes of a core. GPB_TEST_SEED: another slice; GPB_TEST_SLICES: the
+# 128 days in a row cover all: three minutes of a core. GPB_TEST_SEED: another slice; GPB_TEST_SLICES: the
 # number of slices, for CI that runs more than once a day and counts its runs; GPB_TEST_LARGE=1: all, two
 # hours and a half.
 . "$(dirname "$0")/harness.sh"
