@@ -5,9 +5,9 @@
 # not know OpenBLAS's AVX-512. The "possibly lost" blocks are the thread-local storage of workers that still
 # run.
 . "$(dirname "$0")/harness.sh"
-need /usr/bin/valgrind "$debian/blas/libblas.so.3"
-build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/storm.c" -L"$debian/blas" \
-    -lblas -lpthread || finish
+need /usr/bin/valgrind "$debian/blas/libblas.so.3" "$debian/lapack/liblapack.so.3"
+build storm gcc -std=c11 -D_GNU_SOURCE -O1 -g -Wall -Wextra -Werror "$programs/storm.c" \
+    -L"$debian/lapack" -L"$debian/blas" -llapack -lblas -lpthread -lm -Wl,-rpath,"$debian/lapack" || finish
 
 # clean <offload> <what> <count> <calls on the GPU, at least>
 clean() {
