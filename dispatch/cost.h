@@ -24,7 +24,8 @@ typedef struct gpb_tuned {
                                     nothing else limits it */
     double trans[2], misaligned; /* factors by which it is slower if op(A) is transposed; if op(B) is; if an
                                     operand's columns do not begin at multiples of 16 bytes (then the loop of
-                                    a STRIDED kernel is slower, else the passes) */
+                                    a STRIDED kernel is slower, else the passes; of a MAPPED kernel's loop
+                                    op(B)'s counts alone, and that if op(A) is not transposed) */
     double misaligned_c;         /* the same for writing C */
 } gpb_tuned;
 #define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb,     \

@@ -13,25 +13,19 @@
    none. Or a triangle divides or multiplies B, from either side (TRSM, TRMM): then the system has the
    triangle and B's address. Or it is inverted (getri, potri, trtri): then B is the identity, which the GPU
    makes, and what it becomes takes A's place. Or the norm of its inverse is estimated (gecon, pocon): then
-   the factors are read alone, and B is a vector of the estimate's. Or the solution alone is wanted (dsgesv):
-   then B is given elsewhere, the system's b is where X goes, and A stays as it is. */
+   the factors are read alone, and B is a vector of the estimate's. */
 typedef struct gpb_resident {
     gpb_system system;
     bool factors, solves;                /* solves: there is a B */
     bool inverts;                        /* the system's B is A */
     bool divides;                        /* by A's diagonal, of which the first zero is INFO; then nothing is
                                             written (getri, potri, trtri, trtrs; not TRSM) */
-    const void *given;                   /* NULL, or B, with ldgiven */
-    int64_t ldgiven;
     double *inverse_norm;                /* NULL, or where the estimate goes: infinite, if the inverse is too
                                             large to be estimated */
     bool of_rows;                        /* it is the infinity-norm */
     const gpb_triangular *triangular;    /* NULL, or the TRSM or TRMM, or the triangle that is inverted;
                                             factors is false and solves true */
 } gpb_resident;
-
-/* True if A becomes its factors. */
-static inline bool gpb_resident_replaces(const gpb_resident *work) { return work->factors && !work->given; }
 
 gpb_resident gpb_resident_of_triangular(const gpb_triangular *t);
 /* The inverse from factors. */

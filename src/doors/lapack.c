@@ -73,29 +73,6 @@ static inline char gpb_norm(char norm) { return norm == '1' ? 'O' : gpb_one_of("
         const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
         GO_ON(name, gpb_system_factor_offload, system, , next(GPB_POSV_ARGS, 1))                     \
     }
-/* Refined solutions, which are in d and z alone: A stays as it is, which iter = 0 says. */
-#define RWORK_d
-#define RWORK_z , double *rwork
-#define RWORK_ARG_d
-#define RWORK_ARG_z , rwork
-#define APART(system, found) gpb_system_apart_offload(system, b, *ldb, found)
-#define SINGULAR (-3)                    /* netlib's iter if the factors of single precision are singular */
-#define SYSTEM_APART(p, name, bits, up, pivots) \
-    { .a = MATRIX(p, name, bits, up, *n, *n, pivots), .trans = 'N', .nrhs = *nrhs, .b = x, .ldb = *ldx }
-#define F77_SGESV(p, name, bits, INT)                                                                 \
-    void gpb_door_##name(GPB_SGESV_PARAMS(gpb_##p, INT, RWORK_##p))                                   \
-    {                                                                                                 \
-        void (*next)(GPB_SGESV_PARAMS(gpb_##p, INT, RWORK_##p));                                      \
-        const gpb_system system = SYSTEM_APART(p, #name, bits, 'G', ipiv);                            \
-        GO_ON(name, APART, system, *iter = found ? SINGULAR : 0, next(GPB_SGESV_ARGS(RWORK_ARG_##p))) \
-    }
-#define F77_SPOSV(p, name, bits, INT)                                                                    \
-    void gpb_door_##name(GPB_SPOSV_PARAMS(gpb_##p, INT, RWORK_##p))                                      \
-    {                                                                                                    \
-        void (*next)(GPB_SPOSV_PARAMS(gpb_##p, INT, RWORK_##p), size_t);                                 \
-        const gpb_system system = SYSTEM_APART(p, #name, bits, gpb_triangle(gpb_letter(uplo)), NULL);    \
-        GO_ON(name, APART, system, *iter = found ? SINGULAR : 0, next(GPB_SPOSV_ARGS(RWORK_ARG_##p), 1)) \
-    }
 #define F77_TRTRI(p, name, bits, INT)                                                                       \
     void gpb_door_##name(GPB_TRTRI_PARAMS(gpb_##p, INT))                                                    \
     {                                                                                                       \
@@ -158,10 +135,6 @@ GPB_F77_PRECISIONS(F77_POTRF, potrf)
 GPB_F77_PRECISIONS(F77_POTRF, potrf2)
 GPB_F77_PRECISIONS(F77_POTRS, potrs)
 GPB_F77_PRECISIONS(F77_POSV, posv)
-GPB_F77_SPELLINGS(d, F77_SGESV, dsgesv)
-GPB_F77_SPELLINGS(z, F77_SGESV, zcgesv)
-GPB_F77_SPELLINGS(d, F77_SPOSV, dsposv)
-GPB_F77_SPELLINGS(z, F77_SPOSV, zcposv)
 GPB_F77_PRECISIONS(F77_GETRI, getri)
 GPB_F77_PRECISIONS(F77_POTRI, potri)
 GPB_F77_PRECISIONS(F77_LAUUM, lauum)

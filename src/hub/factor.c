@@ -100,17 +100,6 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
     return true;
 }
 
-/* Factors of single precision, refined, would save no time: on an H200, getrf of order 4096 takes 0.78 in s
-   of what it takes in d (solvers.csv), and A, which comes up in double precision, takes most of either. There
-   is no way by calls, because the host's routine makes such calls itself. */
-bool gpb_system_apart_offload(const gpb_system *s, const void *given, int64_t ldgiven, int64_t *info)
-{
-    if (!gpb_system_legal(s) || ldgiven < max(1, s->a.n) || s->nrhs == 0) return false;
-    const gpb_resident whole = { .system = *s, .factors = true, .solves = true, .given = given,
-                                 .ldgiven = ldgiven };
-    return gpb_resident_offload(&whole, info) == GPB_RESIDENT_DONE;
-}
-
 static bool square_pays(const gpb_factor *f)
 {
     if (!gpb_factor_legal(f) || !is_cut(f->type, f->n)) return false;

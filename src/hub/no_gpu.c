@@ -77,12 +77,6 @@ bool gpb_place_unreachable(const gpb_call *call)
     return false;
 }
 
-enum gpb_place gpb_place_of(const void *pointer)
-{
-    (void)pointer;
-    return GPB_PLACE_HOST;
-}
-
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     (void)call, (void)facts, (void)policy, (void)plan;

@@ -9,7 +9,6 @@
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
-#include "src/gpu/place.h"
 #include "src/host/condition.h"
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
@@ -85,26 +84,12 @@ static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_car
     return count;
 }
 
-/* What comes up of A and B. */
-static void sources(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[2])
-{
-    const gpb_resident *w = r->work;
-    to[0] = of[0];
-    to[1] = of[1];
-    if (!w->given) return;
-    const enum gpb_place place = gpb_place_of(w->given);
-    to[1].caller = (void *)(uintptr_t)w->given;
-    to[1].ld = w->ldgiven;
-    to[1].place = gpb_place_on_host(place) ? GPB_PLACE_HOST : place;
-}
-
 /* The program's work on its matrices on the device comes before their copies. */
 static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
 {
     const gpb_driver *driver = gpb_driver_get();
-    bool on_host = r->up.count < 2 || r->up.matrix[1].place == GPB_PLACE_HOST;
-    for (int x = GPB_A; x <= GPB_B; x++) on_host &= gpb_place_on_host(facts->where[x].place);
-    if (on_host) return CUDA_SUCCESS;
+    if (gpb_place_on_host(facts->where[GPB_A].place) && gpb_place_on_host(facts->where[GPB_B].place))
+        return CUDA_SUCCESS;
     const CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
@@ -244,9 +229,8 @@ static void fetch_results(gpb_residence *r)
 static void solve(gpb_residence *r, gpb_system *system, const gpb_lapack_parts *parts)
 {
     const gpb_resident *w = r->work;
-    const bool replaces = gpb_resident_replaces(w);
-    const int64_t of_a = replaces ? w->system.a.n : 0, panel = panel_of(r);
-    const bool lu_home = replaces && gpb_factor_is_lu(&w->system.a)
+    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = panel_of(r);
+    const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
                          && r->up.matrix[0].place == GPB_PLACE_HOST;
     if (lu_home) fetch_results(r);
     if (lu_home && r->found != NO_INFO) return;
@@ -299,7 +283,7 @@ static void host_alone(const gpb_resident *w, void *work)
 static void finish(gpb_residence *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
-    const int64_t of_a = gpb_resident_replaces(r->work) ? s->a.n : 0, done = r->down.done;
+    const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
     if (gpb_resident_overwrites(r->work)) {
         gpb_spare_restore(&r->spare);
         host_alone(r->work, r->spare.copy);
@@ -322,24 +306,22 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
 static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *out)
 {
     const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
-    const bool solves = r->work->solves, inverts = r->work->inverts, apart = r->work->given != NULL;
-    const bool replaces = gpb_resident_replaces(r->work);
+    const bool solves = r->work->solves, inverts = r->work->inverts;
     const int32_t start[2] = { NO_INFO, 0 };
-    gpb_carry_matrix of[2], from[2];
+    gpb_carry_matrix of[2];
     matrices(r, facts, of);
-    sources(r, of, from);
     r->found = NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
-    r->releases = replaces && !lu && of[0].place == GPB_PLACE_HOST;
+    r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
     r->on_host = of[1].place == GPB_PLACE_HOST;
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
     r->by_need = pieced || r->kept;
     r->up = pieced    ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
             : r->kept ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
-                      : gpb_carry_begin(r->lane, true, from, inverts ? 1 : 1 + solves);
-    r->down = gpb_carry_begin(r->lane, false, replaces ? of : of + 1, replaces + solves);
+                      : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
+    r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
@@ -354,8 +336,8 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
         if (!r->work->triangular && !inverts) fetch_results(r);
         if (r->found != NO_INFO) out->info = r->found;
         const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
-        if (r->found != NO_INFO && a_here && (apart || !lu)) r->why = lu ? "singular" : "not definite";
-        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : apart ? 0 : of[0].cols;
+        if (!lu && r->found != NO_INFO && a_here) r->why = "not definite";
+        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
         if (is_own(r) && !r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
@@ -366,7 +348,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
        call fills at once. */
     if (failed || gpb_carry_halted(&r->down)) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
     const bool square = r->work->system.a.m == r->work->system.a.n;
-    if (replaces && square && of[0].place == GPB_PLACE_HOST && !failed && r->found == NO_INFO
+    if (factors && square && of[0].place == GPB_PLACE_HOST && !failed && r->found == NO_INFO
         && !gpb_carry_halted(&r->down))
         gpb_kept_keep(r->lane, &r->work->system.a, r->a, r->ld);
     if (inverts) gpb_kept_drop(r->lane);             /* the inverse has taken the factors' place */
@@ -459,8 +441,7 @@ static const char *run_on_lane(gpb_residence *r, const gpb_facts *facts, bool ke
     const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
                          && gpb_place_on_host(facts->where[GPB_B].place);
     const bool failed = r->result || r->why;
-    /* If A is as it was, the host begins anew. */
-    out->done = !failed || (r->down.done > 0 && !r->work->given);
+    out->done = !failed || r->down.done > 0;
     *rest = out->done && on_host && (failed || gpb_carry_halted(&r->down));
     out->warn = r->result != CUDA_SUCCESS;
     if (out->warn) gpb_lanes_failed(r->lane, r->result);

@@ -39,14 +39,6 @@
     void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
 #define DECLARE_BOTH(p) DECLARE(p, _, int32_t) DECLARE(p, _64_, int64_t)
 DECLARE_BOTH(s) DECLARE_BOTH(d) DECLARE_BOTH(c) DECLARE_BOTH(z)
-/* Real routines have no rwork. */
-#define DECLARE_REFINED(p, tail, INT)                                                                     \
-    void p##gesv##tail(const INT *, const INT *, void *, const INT *, INT *, const void *, const INT *,   \
-                       void *, const INT *, void *, void *, ...);                                         \
-    void p##posv##tail(const char *, const INT *, const INT *, void *, const INT *, const void *,         \
-                       const INT *, void *, const INT *, void *, void *, ...);
-DECLARE_REFINED(ds, _, int32_t) DECLARE_REFINED(ds, _64_, int64_t)
-DECLARE_REFINED(zc, _, int32_t) DECLARE_REFINED(zc, _64_, int64_t)
 
 /* The routines of a type with integers of one width, called with addresses of 64-bit integers, whose lower
    halves a routine of the other width reads. ipiv and info are of its own width. */
@@ -56,21 +48,18 @@ typedef struct routines {
     void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
     void (*getri)(), (*trtri)(), (*trtrs)(), (*potri)(), (*lauum)();
     void (*getrf2)(), (*potrf2)(), (*gecon)(), (*pocon)();
-    void (*refined_gesv)(), (*refined_posv)();       /* dsgesv, dsposv; d and z alone */
 } routines;
-#define REFINED(p, tail) (void (*)())p##gesv##tail, (void (*)())p##posv##tail
-#define ROUTINES(p, tail, width, ...)                                                    \
+#define ROUTINES(p, tail, width)                                                         \
     { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
       (void (*)())p##gesv##tail, (void (*)())p##potrf##tail, (void (*)())p##potrs##tail, \
       (void (*)())p##posv##tail, (void (*)())p##laswp##tail, (void (*)())p##getri##tail, \
       (void (*)())p##trtri##tail, (void (*)())p##trtrs##tail,                            \
       (void (*)())p##potri##tail, (void (*)())p##lauum##tail,                            \
       (void (*)())p##getrf2##tail, (void (*)())p##potrf2##tail,                          \
-      (void (*)())p##gecon##tail, (void (*)())p##pocon##tail, __VA_ARGS__ }
-static const routines all[] = { ROUTINES(s, _, 32, NULL, NULL),    ROUTINES(d, _, 32, REFINED(ds, _)),
-                                ROUTINES(c, _, 32, NULL, NULL),    ROUTINES(z, _, 32, REFINED(zc, _)),
-                                ROUTINES(s, _64_, 64, NULL, NULL), ROUTINES(d, _64_, 64, REFINED(ds, _64_)),
-                                ROUTINES(c, _64_, 64, NULL, NULL), ROUTINES(z, _64_, 64, REFINED(zc, _64_)) };
+      (void (*)())p##gecon##tail, (void (*)())p##pocon##tail }
+static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
+                                ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
+                                ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
 static const routines *r;
 
 typedef double complex number;
@@ -510,69 +499,6 @@ static void test_indefinite(int64_t n, char uplo, int64_t bad, double value)
         if (memcmp(b.at, kept.at, (size_t)(b.ld * 2) * bytes())) wrong("wrote B", n, bad, 0);
         free(a.at); free(b.at); free(kept.at);
     }
-}
-
-/* ---- systems by single precision, refined */
-
-/* gesv or, of a triangle, posv. Returns INFO. */
-static int64_t refined(char uplo, const matrix *a, const matrix *b, const matrix *x, void *ipiv,
-                       int64_t *iter)
-{
-    const int64_t n = a->n, nrhs = b->n;
-    matrix work = new_matrix(n, nrhs, 0), swork = new_matrix(n, n + nrhs, 0);
-    double *rwork = malloc((size_t)(n + 1) * sizeof *rwork);
-    int64_t info = -77, count = -77;
-    if (is_complex() && uplo == 'G')
-        r->refined_gesv(&n, &nrhs, a->at, &a->ld, ipiv, b->at, &b->ld, x->at, &x->ld, work.at, swork.at,
-                        rwork, &count, &info);
-    else if (uplo == 'G')
-        r->refined_gesv(&n, &nrhs, a->at, &a->ld, ipiv, b->at, &b->ld, x->at, &x->ld, work.at, swork.at,
-                        &count, &info);
-    else if (is_complex())
-        r->refined_posv(&uplo, &n, &nrhs, a->at, &a->ld, b->at, &b->ld, x->at, &x->ld, work.at, swork.at,
-                        rwork, &count, &info);
-    else
-        r->refined_posv(&uplo, &n, &nrhs, a->at, &a->ld, b->at, &b->ld, x->at, &x->ld, work.at, swork.at,
-                        &count, &info);
-    free(work.at); free(swork.at); free(rwork);
-    *iter = r->width == 64 ? count : (int32_t)count;
-    return integer(&info, 0);
-}
-
-/* bad: a column of zeros, or a diagonal element that is not positive; -1: none. */
-static void test_refined(int64_t n, int64_t nrhs, char uplo, int f, int64_t bad)
-{
-    const bool lu = uplo == 'G';
-    routine = lu ? "refined gesv" : "refined posv";
-    family = bad >= 0 ? "singular" : families[f].name;
-    matrix a = lu ? new_matrix(n, n, 2) : positive(n, uplo, f > 0), b = new_matrix(n, nrhs, 4);
-    matrix x = new_matrix(n, nrhs, 1);
-    if (lu) families[f].fill(&a);
-    random_entries(&b);
-    for (int64_t i = 0; i < n && bad >= 0 && lu; i++) set(&a, i, bad, 0);
-    if (bad >= 0 && !lu) set(&a, bad, bad, -1);
-    matrix whole = lu ? copy_of(&a) : full_matrix(&a, uplo), kept = copy_of(&a), given = copy_of(&b);
-    int64_t *ipiv = new_pivots(n), iter;
-    const int64_t info = refined(uplo, &a, &b, &x, ipiv, &iter);
-    if (info != bad + 1) wrong("INFO", n, nrhs, (double)info);
-    if (iter >= 0 && memcmp(a.at, kept.at, (size_t)(a.ld * n) * bytes())) wrong("wrote A", n, nrhs, 0);
-    if (bad >= 0 && iter >= 0) wrong("iter", n, nrhs, (double)iter);
-    if (lu && iter < 0 && n) check_residual(lu_residual(&whole, &a, ipiv), norm_of(&whole), &whole);
-    for (int64_t i = 0; i < n && lu; i++)
-        if (integer(ipiv, i) < i + 1 || integer(ipiv, i) > n) {
-            wrong("a pivot", n, nrhs, (double)i);
-            break;
-        }
-    if (!lu) check_other_triangle(&a, uplo);
-    if (memcmp(b.at, given.at, (size_t)(b.ld * nrhs) * bytes())) wrong("wrote B", n, nrhs, 0);
-    check_padding(&a);
-    check_padding(&x);
-    if (n && bad < 0) {
-        const double before = worst;     /* refined solutions may have less than half of ours */
-        check_residual(system_residual(&whole, 'N', &x, &b), 1, &whole);
-        worst = before;
-    }
-    free(a.at); free(b.at); free(x.at); free(whole.at); free(kept.at); free(given.at); free(ipiv);
 }
 
 /* ---- inverses */
@@ -1063,9 +989,6 @@ int main(int count, char **words)
                     test_systems(orders[o], nrhs, f);
             report();
             for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
-                for (int64_t nrhs = 1; nrhs <= 70 && families[f].solvable && r->refined_gesv; nrhs *= 33)
-                    for (const char *kind = "GUL"; *kind; kind++) test_refined(orders[o], nrhs, *kind, f, -1);
-            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
                 if (families[f].solvable) test_inverse(orders[o], f);
             report();
             for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
@@ -1082,8 +1005,6 @@ int main(int count, char **words)
             test_not_numbers(n, INFINITY);
             if (n > 4) test_exchanges(n);
             if (n > 1) test_range(n);
-            for (const char *kind = "GUL"; *kind && r->refined_gesv; kind++)
-                test_refined(n, 3, *kind, 0, n / 2);
         }
         report();
         for (const char *uplo = "UL"; *uplo; uplo++) {

@@ -71,7 +71,5 @@ SYMM_(hemm) SYRK_(herk, R) SYR2K_(her2k, R)
 /* LAPACK */
 void BLAS(getrf)(GPB_GETRF_PARAMS(T, INT));
 void BLAS(potrf)(GPB_POTRF_PARAMS(T, INT), size_t);
-void BLAS(gesv)(GPB_GESV_PARAMS(T, INT));
-void BLAS(posv)(GPB_POSV_PARAMS(T, INT), size_t);
 void BLAS(getrs)(GPB_GETRS_PARAMS(T, INT), size_t);
 void BLAS(potrs)(GPB_POTRS_PARAMS(T, INT), size_t);

@@ -69,66 +69,6 @@ void F77(posv)(GPB_POSV_PARAMS(T, INT))
     if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info, 1);
 }
 
-#ifdef MIXED
-/* dsgesv, zcgesv, dsposv, zcposv. Factors of single precision would save little time here, so A's are of its
-   own precision. They lie beside it, because programs may expect A as it was. */
-#define MIXED_NAME(stem) TEXT(P) TEXT(MIXED) #stem
-#define MIXED_F77(stem) F77_OF(P, PASTE(MIXED, stem, , ))
-#define BAD_MIXED(stem, number) \
-    (*info = -(INT)(number), gpb_embedded_bad(WIDTH, MIXED_NAME(stem), -*info))
-
-static void LOCAL(copy_columns)(INT n, INT cols, const T *from, INT ld_from, T *to, INT ld_to)
-{
-    for (int64_t j = 0; j < cols; j++)
-        memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
-}
-
-/* Room for A's factors, with A; A itself, if there is no room. */
-static T *LOCAL(beside)(INT n, T *a, INT lda)
-{
-    T *copy = malloc((size_t)n * (size_t)n * sizeof *copy);
-    if (copy) LOCAL(copy_columns)(n, n, a, lda, copy, n);
-    return copy ? copy : a;
-}
-
-/* The factors of a singular matrix take its place, as netlib's do. Returns iter. */
-static INT LOCAL(put_aside)(INT n, T *a, INT lda, T *factors, INT info)
-{
-    enum { BY_FULL_PRECISION = -1, SINGULAR = -3 };
-    if (factors == a) return info ? SINGULAR : BY_FULL_PRECISION;
-    if (info) LOCAL(copy_columns)(n, n, factors, n, a, lda);
-    free(factors);
-    return info ? SINGULAR : 0;
-}
-
-void MIXED_F77(gesv)(GPB_SGESV_PARAMS(T, INT, MIXED_RWORK))
-{
-    (void)work, (void)swork;
-    *iter = 0;
-    if (BAD_MIXED(gesv, *n < 0 ? 1 : *nrhs < 0 ? 2 : *lda < at_least_1(*n) ? 4 : *ldb < at_least_1(*n) ? 7
-                        : *ldx < at_least_1(*n) ? 9 : 0) || *n == 0) return;
-    T *factors = LOCAL(beside)(*n, a, *lda);
-    LOCAL(copy_columns)(*n, *nrhs, b, *ldb, x, *ldx);
-    BLAS(gesv)(n, nrhs, factors, factors == a ? lda : n, ipiv, x, ldx, info);
-    *iter = LOCAL(put_aside)(*n, a, *lda, factors, *info);
-}
-
-void MIXED_F77(posv)(GPB_SPOSV_PARAMS(T, INT, MIXED_RWORK))
-{
-    (void)work, (void)swork;
-    *iter = 0;
-    if (BAD_MIXED(posv, !letter_of("UL", uplo) ? 1 : *n < 0 ? 2 : *nrhs < 0 ? 3 : *lda < at_least_1(*n) ? 5
-                        : *ldb < at_least_1(*n) ? 7 : *ldx < at_least_1(*n) ? 9 : 0) || *n == 0) return;
-    T *factors = LOCAL(beside)(*n, a, *lda);
-    LOCAL(copy_columns)(*n, *nrhs, b, *ldb, x, *ldx);
-    BLAS(posv)(uplo, n, nrhs, factors, factors == a ? lda : n, x, ldx, info, 1);
-    *iter = LOCAL(put_aside)(*n, a, *lda, factors, *info);
-}
-#undef BAD_MIXED
-#undef MIXED_F77
-#undef MIXED_NAME
-#endif
-
 void F77(lauum)(GPB_LAUUM_PARAMS(T, INT))
 {
     const int u = letter_of("UL", uplo);
