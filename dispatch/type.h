@@ -53,6 +53,12 @@ static inline enum gpb_type gpb_type_real(enum gpb_type type)
     return gpb_type_real_bytes(type) == gpb_type_bytes(GPB_TYPE_s) ? GPB_TYPE_s : GPB_TYPE_d;
 }
 
+/* The type of the same kind in single precision. */
+static inline enum gpb_type gpb_type_narrow(enum gpb_type type)
+{
+    return gpb_type_is_complex(type) ? GPB_TYPE_c : GPB_TYPE_s;
+}
+
 /* Sets the element's imaginary part, if it has one, to 0. */
 static inline void gpb_type_make_real(enum gpb_type type, void *element)
 {

@@ -29,7 +29,10 @@
    identity       GPB_IDENTITY_THREADS, at most `cols`
    digest         GPB_DIGEST_THREADS, as many as `each` needs for all blocks
    mirror         GPB_MIRROR_THREADS, GPB_MIRROR_BLOCKS(n, first)
-   trapezoid      GPB_TRAPEZOID_THREADS, GPB_TRAPEZOID_BLOCKS(rows, cols) */
+   trapezoid      GPB_TRAPEZOID_THREADS, GPB_TRAPEZOID_BLOCKS(rows, cols)
+   narrow, correct   the same
+   norm           GPB_NORM_THREADS, GPB_NORM_BLOCKS(rows)
+   judge          GPB_JUDGE_THREADS, at most `cols` */
 #define GPB_PANEL_THREADS 512
 #define GPB_PANEL_CLUSTER 16
 #define GPB_PANEL_BLOCKS(m) (((m) + GPB_PANEL_THREADS - 1) / GPB_PANEL_THREADS)
@@ -81,6 +84,10 @@
 #define GPB_TRAPEZOID_BLOCKS(rows, cols) \
     (((rows) + GPB_TRAPEZOID_THREADS - 1) / GPB_TRAPEZOID_THREADS \
      * (((cols) + GPB_TRAPEZOID_COLUMNS - 1) / GPB_TRAPEZOID_COLUMNS))
+#define GPB_NORM_THREADS 256
+#define GPB_NORM_ROWS    32                  /* of a block */
+#define GPB_NORM_BLOCKS(rows) (((rows) + GPB_NORM_ROWS - 1) / GPB_NORM_ROWS)
+#define GPB_JUDGE_THREADS 256
 #define GPB_SWAP_VALUES  16                  /* rows of a column that a thread moves */
 #define GPB_SWAP_MOST    (GPB_SWAP_THREADS * GPB_SWAP_VALUES / 2)      /* exchanges of one launch */
 #define GPB_SWAP_SHARED(rows, count) (4 * ((rows) + 2 * (count)))
@@ -197,6 +204,45 @@ typedef struct gpb_trapezoid_args {
     int64_t ldfrom, ldto, rows, cols, diagonal;
     int32_t lower;
 } gpb_trapezoid_args;
+
+/* The rows x cols matrix `from`, or a triangle of it, in single precision: s of d, c of z, and s and c as
+   they are. An element (i, j) of a triangle has i at or below j + shift, or at or above it. Of a triangle's
+   diagonal the real parts alone are read. */
+typedef struct gpb_narrow_args {
+    const void *from;
+    void *to;
+    int64_t ldfrom, ldto, rows, cols, shift;
+    int32_t *overflow;                     /* becomes 1 if a number is beyond single precision */
+    char uplo;                             /* 'G': all of it; 'U', 'L': that triangle */
+} gpb_narrow_args;
+
+/* X = C, or X += C (adds), and R = B, for rows x cols matrices, of which C is of single precision as above.
+   */
+typedef struct gpb_correct_args {
+    const void *c, *b;
+    void *x, *r;
+    int64_t ldc, ldb, ldx, ldr, rows, cols;
+    int32_t adds;
+} gpb_correct_args;
+
+/* The infinity-norm of the rows x cols matrix as the bits of a double. A NaN's are larger than all others. */
+typedef struct gpb_norm_args {
+    const void *a;
+    int64_t lda, rows, cols;
+    uint64_t *norm;                        /* 0 before the launch */
+} gpb_norm_args;
+
+/* Whether residuals are small: *worse becomes `round` if the largest |re| + |im| of any column of R is
+   larger than norm * eps * sqrt(rows) times that of X's column. As netlib's idamax: what is NaN is passed
+   over, but not as first element. */
+typedef struct gpb_judge_args {
+    const void *x, *r;
+    int64_t ldx, ldr, rows, cols;
+    const uint64_t *norm;                  /* of the system's matrix, by `norm` */
+    double eps;
+    int32_t *worse;
+    int32_t round;
+} gpb_judge_args;
 
 /* Digests of the matrix's parts (digest.h): the polynomials of blocks [each * b, each * (b + 1)) in the order
    of their numbers, GPB_DIGEST_PASSES for each thread block b. */

@@ -10,6 +10,7 @@
 #include "kernels/solve/mirror.cuh"
 #include "kernels/solve/multiply.cuh"
 #include "kernels/solve/panel.cuh"
+#include "kernels/solve/refine.cuh"
 #include "kernels/solve/substitute.cuh"
 #include "kernels/solve/swap.cuh"
 #include "kernels/solve/systems.cuh"

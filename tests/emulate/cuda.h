@@ -108,6 +108,13 @@ static inline int atomicMax(int *at, int x)
     if (x > before) *at = x;
     return before;
 }
+static inline uint64_t atomicMax(unsigned long long *at, unsigned long long x)
+{
+    uint64_t before;
+    memcpy(&before, at, sizeof before);
+    if (x > before) memcpy(at, &x, sizeof x);
+    return before;
+}
 static inline uint64_t atomicCAS(unsigned long long *at, uint64_t old, uint64_t x)
 {
     uint64_t before;
@@ -165,6 +172,12 @@ static inline long long __double_as_longlong(double x)
     long long bits;
     memcpy(&bits, &x, sizeof bits);
     return bits;
+}
+static inline double __longlong_as_double(long long bits)
+{
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
 }
 static inline float __int_as_float(int bits) { return __uint_as_float((unsigned)bits); }
 static inline long long __double2ll_rn(double x)

@@ -302,6 +302,22 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_trapezoid_args *g = memcpy(&l->arguments.trapezoid, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, 0, 1);
         right = shape_of(GPB_TRAPEZOID_BLOCKS(g->rows, g->cols), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_narrow) {
+        gpb_narrow_args *g = memcpy(&l->arguments.narrow, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, 0, 1);
+        right = shape_of(GPB_TRAPEZOID_BLOCKS(g->rows, g->cols), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_correct) {
+        gpb_correct_args *g = memcpy(&l->arguments.correct, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, 0, 1);
+        right = shape_of(GPB_TRAPEZOID_BLOCKS(g->rows, g->cols), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_norm) {
+        gpb_norm_args *g = memcpy(&l->arguments.norm, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, 0, 1);
+        right = shape_of(GPB_NORM_BLOCKS(g->rows), 1, row->threads, 0);
+    } else if (row->role == GPB_FAKE_judge) {
+        gpb_judge_args *g = memcpy(&l->arguments.judge, from, sizeof *g);
+        check_sizes(row->symbol, g->rows, g->cols, 0, 1);
+        right = shape_of(s->grid[0] < g->cols ? s->grid[0] : g->cols, 1, row->threads, 0);
     } else if (row->role == GPB_FAKE_digest) {
         gpb_digest_args *g = memcpy(&l->arguments.digest, from, sizeof *g);
         const int64_t blocks = gpb_digest_blocks(g->rows, (int64_t)gpb_type_bytes(row->type)) * g->cols;
@@ -555,6 +571,10 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_small_systems: gpb_fake_systems(kernel, device, &l->arguments.systems); break;
     case GPB_FAKE_digest: gpb_fake_digest(kernel, device, &l->arguments.digest); break;
     case GPB_FAKE_mirror: gpb_fake_mirror(kernel, device, &l->arguments.mirror); break;
+    case GPB_FAKE_narrow: gpb_fake_narrow(kernel, device, &l->arguments.narrow); break;
+    case GPB_FAKE_correct: gpb_fake_correct(kernel, device, &l->arguments.correct); break;
+    case GPB_FAKE_norm: gpb_fake_norm(kernel, device, &l->arguments.norm); break;
+    case GPB_FAKE_judge: gpb_fake_judge(kernel, device, &l->arguments.judge); break;
     case GPB_FAKE_trapezoid: gpb_fake_trapezoid(kernel, device, &l->arguments.trapezoid); break;
     case GPB_FAKE_identity: gpb_fake_identity(kernel, device, &l->arguments.identity); break;
     case GPB_FAKE_trsv: gpb_fake_trsv(kernel, device, &l->arguments.trsv); break;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The kernels of LAPACK's solvers (kernels/solve.def): whatever they may touch is translated and
    bounds-checked, and what they count on is checked. */
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -359,4 +360,110 @@ void gpb_fake_trapezoid(const gpb_fake_kernel *kernel, int device, const gpb_tra
         for (int64_t i = 0; i < g->rows; i++)
             if (g->lower ? i >= j + g->diagonal : i <= j + g->diagonal)
                 memcpy(to + (size_t)(i + j * g->ldto) * e, from + (size_t)(i + j * g->ldfrom) * e, e);
+}
+
+/* ---- refinement */
+
+static double _Complex number_at(enum gpb_type type, const char *a, int64_t index)
+{
+    gpb_element x;
+    memcpy(&x, a + (size_t)index * gpb_type_bytes(type), gpb_type_bytes(type));
+    return type == GPB_TYPE_s ? x.s : type == GPB_TYPE_d ? x.d : type == GPB_TYPE_c ? x.c : x.z;
+}
+
+static void put_number(enum gpb_type type, char *a, int64_t index, double _Complex x)
+{
+    const gpb_element element = gpb_element_of(type, x);
+    memcpy(a + (size_t)index * gpb_type_bytes(type), &element, gpb_type_bytes(type));
+}
+
+static void *matrix_at(const gpb_fake_kernel *kernel, int device, enum gpb_type type, const void *a,
+                       int64_t rows, int64_t cols, int64_t ld)
+{
+    if (ld < rows)
+        gpb_fake_die("BAD LAUNCH of %s: %lld rows, ld %lld", kernel->symbol, (long long)rows, (long long)ld);
+    return gpb_fake_matrix_at(device, type, (CUdeviceptr)a, rows, cols, 1, ld, kernel->symbol);
+}
+
+static bool overflows(double x) { return x < -FLT_MAX || x > FLT_MAX; }
+
+void gpb_fake_narrow(const gpb_fake_kernel *kernel, int device, const gpb_narrow_args *g)
+{
+    const enum gpb_type narrow = gpb_type_narrow(kernel->type);
+    const char *from = matrix_at(kernel, device, kernel->type, g->from, g->rows, g->cols, g->ldfrom);
+    char *to = matrix_at(kernel, device, narrow, g->to, g->rows, g->cols, g->ldto);
+    int32_t *overflow = ints_at(kernel, device, g->overflow, 0, 1);
+    for (int64_t j = 0; j < g->cols; j++)
+        for (int64_t i = 0; i < g->rows; i++) {
+            const int64_t below = i - j - g->shift;
+            if ((g->uplo == 'L' && below < 0) || (g->uplo == 'U' && below > 0))
+                continue;
+            double _Complex x = number_at(kernel->type, from, i + j * g->ldfrom);
+            if (g->uplo != 'G' && below == 0)
+                x = __real__ x;
+            if (overflows(__real__ x) || overflows(__imag__ x))
+                *overflow = 1;
+            else
+                put_number(narrow, to, i + j * g->ldto, x);
+        }
+}
+
+void gpb_fake_correct(const gpb_fake_kernel *kernel, int device, const gpb_correct_args *g)
+{
+    const enum gpb_type narrow = gpb_type_narrow(kernel->type);
+    const char *c = matrix_at(kernel, device, narrow, g->c, g->rows, g->cols, g->ldc);
+    const char *b = matrix_at(kernel, device, kernel->type, g->b, g->rows, g->cols, g->ldb);
+    char *x = matrix_at(kernel, device, kernel->type, g->x, g->rows, g->cols, g->ldx);
+    char *r = matrix_at(kernel, device, kernel->type, g->r, g->rows, g->cols, g->ldr);
+    for (int64_t j = 0; j < g->cols; j++)
+        for (int64_t i = 0; i < g->rows; i++) {
+            double _Complex sum = number_at(narrow, c, i + j * g->ldc);
+            if (g->adds)
+                sum += number_at(kernel->type, x, i + j * g->ldx);
+            put_number(kernel->type, x, i + j * g->ldx, sum);
+            put_number(kernel->type, r, i + j * g->ldr, number_at(kernel->type, b, i + j * g->ldb));
+        }
+}
+
+void gpb_fake_norm(const gpb_fake_kernel *kernel, int device, const gpb_norm_args *g)
+{
+    const char *a = matrix_at(kernel, device, kernel->type, g->a, g->rows, g->cols, g->lda);
+    uint64_t *norm = numbers_at(kernel, device, g->norm, sizeof *norm, 0, sizeof *norm);
+    for (int64_t i = 0; i < g->rows; i++) {
+        double sum = 0;
+        uint64_t bits;
+        for (int64_t j = 0; j < g->cols; j++) {
+            const double _Complex x = number_at(kernel->type, a, i + j * g->lda);
+            sum += hypot(__real__ x, __imag__ x);
+        }
+        memcpy(&bits, &sum, sizeof bits);
+        bits &= INT64_MAX;
+        *norm = bits > *norm ? bits : *norm;
+    }
+}
+
+/* Of a column, as netlib's idamax. */
+static double largest(enum gpb_type type, const char *a, int64_t rows, int64_t first)
+{
+    double most = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        const double _Complex x = number_at(type, a, first + i);
+        const double size = fabs(__real__ x) + fabs(__imag__ x);
+        most = i == 0 || size > most ? size : most;
+    }
+    return most;
+}
+
+void gpb_fake_judge(const gpb_fake_kernel *kernel, int device, const gpb_judge_args *g)
+{
+    const char *x = matrix_at(kernel, device, kernel->type, g->x, g->rows, g->cols, g->ldx);
+    const char *r = matrix_at(kernel, device, kernel->type, g->r, g->rows, g->cols, g->ldr);
+    const double *norm = numbers_at(kernel, device, g->norm, sizeof *norm, 0, sizeof *norm);
+    int32_t *worse = ints_at(kernel, device, g->worse, 0, 1);
+    for (int64_t j = 0; j < g->cols; j++) {
+        const double limit = *norm * g->eps * sqrt((double)g->rows);
+        if (largest(kernel->type, r, g->rows, j * g->ldr)
+            > largest(kernel->type, x, g->rows, j * g->ldx) * limit)
+            *worse = g->round;
+    }
 }

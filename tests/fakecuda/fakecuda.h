@@ -151,6 +151,10 @@ typedef struct gpb_fake_launch {
         gpb_digest_args digest;
         gpb_mirror_args mirror;
         gpb_trapezoid_args trapezoid;
+        gpb_narrow_args narrow;
+        gpb_correct_args correct;
+        gpb_norm_args norm;
+        gpb_judge_args judge;
         gpb_trsv_args trsv;
     } arguments;
 } gpb_fake_launch;
@@ -399,6 +403,10 @@ void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_arg
 void gpb_fake_identity(const gpb_fake_kernel *kernel, int device, const gpb_identity_args *g);
 void gpb_fake_mirror(const gpb_fake_kernel *kernel, int device, const gpb_mirror_args *g);
 void gpb_fake_trapezoid(const gpb_fake_kernel *kernel, int device, const gpb_trapezoid_args *g);
+void gpb_fake_narrow(const gpb_fake_kernel *kernel, int device, const gpb_narrow_args *g);
+void gpb_fake_correct(const gpb_fake_kernel *kernel, int device, const gpb_correct_args *g);
+void gpb_fake_norm(const gpb_fake_kernel *kernel, int device, const gpb_norm_args *g);
+void gpb_fake_judge(const gpb_fake_kernel *kernel, int device, const gpb_judge_args *g);
 void gpb_fake_digest(const gpb_fake_kernel *kernel, int device, const gpb_digest_args *g);
 
 #endif
