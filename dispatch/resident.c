@@ -117,7 +117,7 @@ gpb_call gpb_resident_equivalent(const gpb_resident *w)
     return (gpb_call){ .symbol = f->symbol, .type = f->type, .width = f->width, .m = f->m, .n = cols,
                        .k = max(1, (int64_t)k), .alpha = 1, .beta = 0, .batch = 1,
                        .x = { { .base = f->a, .ld = ld, .trans = 'N' },
-                              { .base = b, .ld = max(ld, (int64_t)k), .trans = 'N' },
+                              { .base = w->given ? w->given : b, .ld = max(ld, (int64_t)k), .trans = 'N' },
                               { .base = w->solves ? b : f->a, .ld = ld, .trans = 'N', .uplo = 'G' } } };
 }
 
@@ -157,6 +157,24 @@ int64_t gpb_resident_ld(const gpb_resident *w)
     return round_up(max(max(1, w->system.a.m), of_b), OF_FOUR_BYTES);
 }
 
+gpb_resident gpb_resident_narrow(const gpb_resident *w)
+{
+    gpb_resident narrow = { .system = w->system, .factors = true, .solves = true };
+    narrow.system.a.type = gpb_type_narrow(w->system.a.type);
+    narrow.system.a.a = narrow.system.b = NULL;
+    return narrow;
+}
+
+int64_t gpb_resident_refined_bytes(const gpb_resident *w)
+{
+    enum { WORDS = 256 };                /* the norm, and two flags */
+    if (!w->given) return 0;
+    const enum gpb_type type = w->system.a.type;
+    const int64_t ld = gpb_resident_ld(w), nrhs = w->system.nrhs;
+    return WORDS + round_up(2 * ld * nrhs * (int64_t)gpb_type_bytes(type), 256)
+           + round_up(ld * (w->system.a.n + nrhs) * (int64_t)gpb_type_bytes(gpb_type_narrow(type)), 256);
+}
+
 int64_t gpb_resident_bytes(const gpb_resident *w)
 {
     const gpb_factor *f = &w->system.a;
@@ -164,7 +182,8 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
     const int64_t cols = f->n + gpb_resident_b_cols(w);
     const int64_t pivots = 8 + gpb_factor_order(f) * (4 + 4 + 2 * (int64_t)sizeof(gpb_row_move));
     const int64_t slots = 2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES;
-    return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256);
+    return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256)
+           + gpb_resident_refined_bytes(w);
 }
 
 /* Such a GPU has a kernel of that form for that type. */

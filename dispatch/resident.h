@@ -13,13 +13,18 @@
    none. Or a triangle divides or multiplies B, from either side (TRSM, TRMM): then the system has the
    triangle and B's address. Or it is inverted (getri, potri, trtri): then B is the identity, which the GPU
    makes, and what it becomes takes A's place. Or the norm of its inverse is estimated (gecon, pocon): then
-   the factors are read alone, and B is a vector of the estimate's. */
+   the factors are read alone, and B is a vector of the estimate's. Or X is refined (dsgesv): then B is given
+   elsewhere, the system's b is where X goes, and the factors are of single precision. If that does not
+   suffice, X is B and the system is solved as by gesv. */
 typedef struct gpb_resident {
     gpb_system system;
     bool factors, solves;                /* solves: there is a B */
     bool inverts;                        /* the system's B is A */
     bool divides;                        /* by A's diagonal, of which the first zero is INFO; then nothing is
                                             written (getri, potri, trtri, trtrs; not TRSM) */
+    const void *given;                   /* NULL, or B of a refined X, with ldgiven */
+    int64_t ldgiven;
+    int64_t *iter;                       /* netlib's ITER, with `given` */
     double *inverse_norm;                /* NULL, or where the estimate goes: infinite, if the inverse is too
                                             large to be estimated */
     bool of_rows;                        /* it is the infinity-norm */
@@ -51,7 +56,11 @@ double gpb_resident_gpu_steps_s(const gpb_resident *work);
 double gpb_resident_host_steps_s(const gpb_resident *work, int cores);
 /* The leading dimension of A and B on the device: columns begin at multiples of 32 bytes. */
 int64_t gpb_resident_ld(const gpb_resident *work);
-/* Bytes of A, B and what pivots need. */
+/* A refined X's system in single precision, without addresses. */
+gpb_resident gpb_resident_narrow(const gpb_resident *work);
+/* Bytes of what a refined X needs beside: B, R, and the narrow A and X. */
+int64_t gpb_resident_refined_bytes(const gpb_resident *work);
+/* Bytes of A, B and what pivots need, and of those. */
 int64_t gpb_resident_bytes(const gpb_resident *work);
 /* Bytes beside them for the products' workspace on that GPU: more than this gains nothing; less than an
    eighth of it is too little. */

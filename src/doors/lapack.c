@@ -4,6 +4,7 @@
    reports them. LAPACK is Fortran alone; LAPACKE calls these names. */
 #include "src/doors/door.h"
 #include "src/host/lapack_abi.h"
+#include "src/host/watch.h"
 #include "src/hub/factor.h"
 
 /* The matrix that is factored, or its factors, which getrs and potrs only read. */
@@ -73,6 +74,33 @@ static inline char gpb_norm(char norm) { return norm == '1' ? 'O' : gpb_one_of("
         const gpb_system system = SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), 'N', NULL); \
         GO_ON(name, gpb_system_factor_offload, system, , next(GPB_POSV_ARGS, 1))                     \
     }
+/* Refined solutions, which are in d and z alone. netlib's routines end with dgetrs or dpotrs. */
+#define RWORK_d
+#define RWORK_z , double *rwork
+#define RWORK_ARG_d
+#define RWORK_ARG_z , rwork
+#define REFINED_DOOR_32
+#define REFINED_DOOR_64 GPB_WATCH_WIDE_DOOR
+#define REFINE(system, found) gpb_system_refine_offload(system, b, *ldb, &iterations, found)
+#define REFINED_SYSTEM(p, name, bits, up, pivots)                                               \
+    int64_t iterations;                                                                         \
+    const gpb_system system = { .a = MATRIX(p, name, bits, up, *n, *n, pivots), .trans = 'N',   \
+                                .nrhs = *nrhs, .b = x, .ldb = *ldx };
+#define F77_REFINED_GESV(p, name, bits, INT)                                                             \
+    REFINED_DOOR_##bits void gpb_door_##name(GPB_REFINED_GESV_PARAMS(gpb_##p, INT, RWORK_##p))           \
+    {                                                                                                    \
+        void (*next)(GPB_REFINED_GESV_PARAMS(gpb_##p, INT, RWORK_##p));                                  \
+        REFINED_SYSTEM(p, #name, bits, 'G', ipiv)                                                        \
+        GO_ON(name, REFINE, system, *iter = (INT)iterations, next(GPB_REFINED_GESV_ARGS(RWORK_ARG_##p))) \
+    }
+#define F77_REFINED_POSV(p, name, bits, INT)                                                   \
+    REFINED_DOOR_##bits void gpb_door_##name(GPB_REFINED_POSV_PARAMS(gpb_##p, INT, RWORK_##p)) \
+    {                                                                                          \
+        void (*next)(GPB_REFINED_POSV_PARAMS(gpb_##p, INT, RWORK_##p), size_t);                \
+        REFINED_SYSTEM(p, #name, bits, gpb_triangle(gpb_letter(uplo)), NULL)                   \
+        GO_ON(name, REFINE, system, *iter = (INT)iterations,                                   \
+              next(GPB_REFINED_POSV_ARGS(RWORK_ARG_##p), 1))                                   \
+    }
 #define F77_TRTRI(p, name, bits, INT)                                                                       \
     void gpb_door_##name(GPB_TRTRI_PARAMS(gpb_##p, INT))                                                    \
     {                                                                                                       \
@@ -135,6 +163,10 @@ GPB_F77_PRECISIONS(F77_POTRF, potrf)
 GPB_F77_PRECISIONS(F77_POTRF, potrf2)
 GPB_F77_PRECISIONS(F77_POTRS, potrs)
 GPB_F77_PRECISIONS(F77_POSV, posv)
+GPB_F77_SPELLINGS(d, F77_REFINED_GESV, dsgesv)
+GPB_F77_SPELLINGS(z, F77_REFINED_GESV, zcgesv)
+GPB_F77_SPELLINGS(d, F77_REFINED_POSV, dsposv)
+GPB_F77_SPELLINGS(z, F77_REFINED_POSV, zcposv)
 GPB_F77_PRECISIONS(F77_GETRI, getri)
 GPB_F77_PRECISIONS(F77_POTRI, potri)
 GPB_F77_PRECISIONS(F77_LAUUM, lauum)

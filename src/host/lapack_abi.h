@@ -35,6 +35,18 @@
     const char *uplo, const INT *n, const INT *nrhs, T *a, const INT *lda, T *b, const INT *ldb, INT *info
 #define GPB_POSV_ARGS uplo, n, nrhs, a, lda, b, ldb, info
 
+/* gesv and posv in double precision, B apart from X, by factors of single precision that are refined. iter:
+   how often, and then A is as it was; negative: factors of double precision are in A. RWORK: nothing, or the
+   real array that complex types have, too. */
+#define GPB_REFINED_GESV_PARAMS(T, INT, RWORK)                                                        \
+    const INT *n, const INT *nrhs, T *a, const INT *lda, INT *ipiv, const T *b, const INT *ldb, T *x, \
+        const INT *ldx, T *work, void *swork RWORK, INT *iter, INT *info
+#define GPB_REFINED_GESV_ARGS(RWORK) n, nrhs, a, lda, ipiv, b, ldb, x, ldx, work, swork RWORK, iter, info
+#define GPB_REFINED_POSV_PARAMS(T, INT, RWORK)                                                         \
+    const char *uplo, const INT *n, const INT *nrhs, T *a, const INT *lda, const T *b, const INT *ldb, \
+        T *x, const INT *ldx, T *work, void *swork RWORK, INT *iter, INT *info
+#define GPB_REFINED_POSV_ARGS(RWORK) uplo, n, nrhs, a, lda, b, ldb, x, ldx, work, swork RWORK, iter, info
+
 /* A^-1 of a triangle, in place */
 #define GPB_TRTRI_PARAMS(T, INT)                                                                  \
     const char *uplo, const char *diag, const INT *n, T *a, const INT *lda, INT *info

@@ -13,6 +13,9 @@
    has come, we stand aside (symbol.h). now: the processor's cycle counter, so that it scans only if the last
    scan is some time ago; 0: it scans at once. Returns true if libcuda is in the process. */
 bool gpb_watch_scan(uint64_t now);
+/* Of a door with 64-bit integers whose host's routine may end with a jump to one of its own by a plain name:
+   that one is then called, as it seems, by the door. */
+#define GPB_WATCH_WIDE_DOOR __attribute__((section("gpb_wide_doors")))
 /* The host's function with 64-bit integers, if the library with the calling code would have found one under
    this name without us; else NULL. */
 void *gpb_watch_wide(enum gpb_symbol symbol, const void *caller);

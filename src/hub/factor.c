@@ -100,6 +100,17 @@ bool gpb_system_factor_offload(const gpb_system *s, int64_t *info)
     return true;
 }
 
+/* There is no way by calls, because the host's routine makes such calls itself. */
+bool gpb_system_refine_offload(const gpb_system *s, const void *given, int64_t ldgiven, int64_t *iter,
+                               int64_t *info)
+{
+    if (!gpb_system_legal(s) || ldgiven < max(1, s->a.n) || s->nrhs == 0) return false;
+    const gpb_resident whole = { .system = *s, .factors = true, .solves = true, .given = given,
+                                 .ldgiven = ldgiven, .iter = iter };
+    *iter = 0;
+    return gpb_resident_offload(&whole, info) == GPB_RESIDENT_DONE;
+}
+
 static bool square_pays(const gpb_factor *f)
 {
     if (!gpb_factor_legal(f) || !is_cut(f->type, f->n)) return false;

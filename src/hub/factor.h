@@ -13,6 +13,9 @@ bool gpb_factor_offload(const gpb_factor *factor, int64_t *info);
 bool gpb_system_offload(const gpb_system *system, int64_t *info);
 /* gesv, posv: A is factored first. */
 bool gpb_system_factor_offload(const gpb_system *system, int64_t *info);
+/* dsgesv, dsposv and their complex ones: B is at `given`, the system's b is X. *iter is LAPACK's, too. */
+bool gpb_system_refine_offload(const gpb_system *system, const void *given, int64_t ldgiven, int64_t *iter,
+                               int64_t *info);
 /* lauum */
 bool gpb_square_offload(const gpb_factor *triangle, int64_t *info);
 /* potri */

@@ -37,7 +37,7 @@ static void touch(const gpb_resident *w, const gpb_facts *facts)
                       .x = { a, a, a } };
     gpb_facts only = *facts;
     only.where[GPB_B].place = GPB_PLACE_DEVICE;
-    const bool writes_a = w->factors || w->inverts;
+    const bool writes_a = (w->factors && !w->given) || w->inverts;
     only.where[GPB_C].place = writes_a ? facts->where[GPB_A].place : GPB_PLACE_DEVICE;
     gpb_touch(&call, &only);
     if (!w->solves || w->inverts) return;
@@ -45,7 +45,13 @@ static void touch(const gpb_resident *w, const gpb_facts *facts)
     call.n = s->nrhs;
     call.k = 0;
     call.x[GPB_C] = b;
-    only.where[GPB_C] = facts->where[GPB_B];
+    only.where[GPB_C] = facts->where[w->given ? GPB_C : GPB_B];
+    gpb_touch(&call, &only);
+    if (!w->given) return;
+    call.k = s->nrhs;
+    call.x[GPB_A] = (gpb_matrix){ .base = w->given, .ld = w->ldgiven, .trans = 'N', .uplo = 'G' };
+    only.where[GPB_A] = facts->where[GPB_B];
+    only.where[GPB_C].place = GPB_PLACE_DEVICE;
     gpb_touch(&call, &only);
 }
 

@@ -40,10 +40,22 @@ static int64_t room_of(const gpb_residence *r, int64_t others)
 {
     enum { MANY = 4096 };
     const gpb_factor *f = &r->work->system.a;
-    if (!r->work->factors || !gpb_place_on_host(r->facts.where[GPB_A].place)) return 0;
+    if (!r->work->factors || r->work->given || !gpb_place_on_host(r->facts.where[GPB_A].place)) return 0;
     const int64_t b = gpb_resident_ld(r->work) * max(f->n, MANY) * (int64_t)r->element;
     const int64_t all = round_up(b, 256) + bytes_of_pivots(r);
     return max(0, min(all, r->lane->device->budget / 2 - others) / 256 * 256);
+}
+
+/* B, R; the narrow A and X; words. */
+static void carve_refined(gpb_residence *r, CUdeviceptr *arena)
+{
+    const int64_t bytes = r->ld * r->work->system.nrhs * (int64_t)r->element;
+    CUdeviceptr at = *arena;
+    r->given = carve(&at, 2 * bytes);
+    r->residual = r->given + (CUdeviceptr)bytes;
+    r->words = carve(&at, sizeof(gpb_refined_words));
+    r->narrow = at;
+    *arena += (CUdeviceptr)gpb_resident_refined_bytes(r->work);
 }
 
 /* The products' workspace is the arena's beginning, where they look for it. */
@@ -62,6 +74,7 @@ const char *gpb_residence_provide(gpb_residence *r)
     r->a = at;
     r->b = at + (CUdeviceptr)(r->ld * f->n * e);
     at += (CUdeviceptr)round_up(r->ld * (f->n + gpb_resident_b_cols(r->work)) * e, 256);
+    if (r->work->given) carve_refined(r, &at);
     r->info = at;
     r->arrivals = at + 4;
     r->ipiv = at + 8;

@@ -11,6 +11,16 @@
 #include "src/run/kept.h"
 #include "src/run/spare.h"
 
+/* INFO as it is before anything is wrong, of no pivot being 0. */
+enum { GPB_NO_INFO = INT32_MAX };
+
+/* What the device tells of a refined solution. */
+typedef struct gpb_refined_words {
+    uint64_t norm;                   /* A's infinity-norm, as the bits of a double */
+    int32_t overflow;                /* 1: an element is beyond single precision */
+    int32_t worse;                   /* the last round that left a residual too large; from 1 on */
+} gpb_refined_words;
+
 typedef struct gpb_residence {
     gpb_lane *lane;
     const gpb_resident *work;
@@ -18,6 +28,12 @@ typedef struct gpb_residence {
     gpb_policy policy;
     size_t element;                  /* bytes of one */
     CUdeviceptr a, b, ipiv, moves, width, info, arrivals, slots;
+    CUdeviceptr given, residual, narrow, words;      /* of a refined X: B, R, the narrow A and X, and
+                                                        gpb_refined_words */
+    struct gpb_residence *wide;      /* NULL, or the residence whose system this is in single precision; its
+                                        columns come up, and are copied up to `narrowed` */
+    int64_t narrowed;
+    bool there;                      /* A and B have come up already */
     int64_t ld;                      /* of A in the arena */
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
@@ -26,7 +42,7 @@ typedef struct gpb_residence {
     gpb_kept_check check;
     bool others;                     /* it does not: all is done anew */
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
-    int32_t found;                   /* INFO of the device or NO_INFO, once it is fetched */
+    int32_t found;                   /* INFO of the device or GPB_NO_INFO, once it is fetched */
     bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */
     gpb_spare spare;                 /* of what the results replace, if the host would need it */

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "dispatch/numbers.h"
 #include "src/gpu/dma.h"
@@ -12,10 +13,7 @@
 #include "src/host/condition.h"
 #include "src/host/lapack.h"
 #include "src/host/level3.h"
-#include "src/run/resident_parts.h"
-
-/* INFO as it is before anything is wrong, of no pivot being 0. */
-enum { NO_INFO = INT32_MAX };
+#include "src/run/refined.h"
 
 /* The factors that such work begins with, which a lane may have kept. Those of LU are square. */
 static bool begins_with_factors(const gpb_resident *w, const gpb_facts *facts)
@@ -46,7 +44,7 @@ static void matrices(const gpb_residence *r, const gpb_facts *facts, gpb_carry_m
                                 .ld_arena = r->ld, .type = f->type,
                                 .uplo = r->work->inverts ? f->uplo : 'G',
                                 .unit = r->work->inverts && to[0].unit,
-                                .place = place_of(facts, GPB_B) };
+                                .place = place_of(facts, r->work->given ? GPB_C : GPB_B) };
 }
 
 /* Columns [first, last) of a matrix, as another one. */
@@ -84,12 +82,19 @@ static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_car
     return count;
 }
 
+/* All of the program's matrices are in the host's memory. */
+static bool all_on_host(const gpb_facts *facts)
+{
+    bool all = true;
+    for (int x = 0; x < GPB_OPERANDS; x++) all &= gpb_place_on_host(facts->where[x].place);
+    return all;
+}
+
 /* The program's work on its matrices on the device comes before their copies. */
 static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
 {
     const gpb_driver *driver = gpb_driver_get();
-    if (gpb_place_on_host(facts->where[GPB_A].place) && gpb_place_on_host(facts->where[GPB_B].place))
-        return CUDA_SUCCESS;
+    if (all_on_host(facts)) return CUDA_SUCCESS;
     const CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
@@ -233,7 +238,7 @@ static void solve(gpb_residence *r, gpb_system *system, const gpb_lapack_parts *
     const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
                          && r->up.matrix[0].place == GPB_PLACE_HOST;
     if (lu_home) fetch_results(r);
-    if (lu_home && r->found != NO_INFO) return;
+    if (lu_home && r->found != GPB_NO_INFO) return;
     if (lu_home && !r->result && !r->why) r->result = gpb_carry_release(&r->down, of_a);
     char *b = system->b;
     for (int64_t first = 0; first < w->system.nrhs; first += panel) {
@@ -299,7 +304,19 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
     const int64_t there = done > of_a ? done - of_a : 0;
     rest.b = (char *)s->b + (size_t)(there * s->ldb) * r->element;
     rest.nrhs = s->nrhs - there;
+    for (int64_t j = there; r->work->given && j < s->nrhs; j++)
+        memcpy((char *)s->b + (size_t)(j * s->ldb) * r->element,
+               (const char *)r->work->given + (size_t)(j * r->work->ldgiven) * r->element,
+               (size_t)s->a.n * r->element);
     if (rest.nrhs) gpb_lapack_host_solve(&rest);
+}
+
+/* After a refinement that did not suffice: X is B, and there are no panels yet. */
+static void begin_anew(gpb_residence *r)
+{
+    const gpb_system *s = &r->work->system;
+    gpb_resident_copy(r, r->given, r->b, s->a.n, s->nrhs);
+    memset(r->panel_width, 0, (size_t)s->a.n * sizeof *r->panel_width);
 }
 
 /* From the first column up to the last one home. */
@@ -307,37 +324,39 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
 {
     const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
     const bool solves = r->work->solves, inverts = r->work->inverts;
-    const int32_t start[2] = { NO_INFO, 0 };
+    const int32_t start[2] = { GPB_NO_INFO, 0 };
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
-    r->found = NO_INFO;
+    r->found = GPB_NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
     r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
     r->on_host = of[1].place == GPB_PLACE_HOST;
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
-    r->by_need = pieced || r->kept;
-    r->up = pieced    ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
-            : r->kept ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
-                      : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
+    r->by_need = pieced || r->kept || r->there;
+    r->up = pieced     ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
+            : r->there ? gpb_carry_begin(r->lane, true, of, 0)
+            : r->kept  ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
+                       : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
-    *(int32_t *)(void *)r->lane->table = NO_INFO;
+    if (r->there) begin_anew(r);
+    *(int32_t *)(void *)r->lane->table = GPB_NO_INFO;
     if (r->releases) {
         r->down.verdict = (const int32_t *)(const void *)r->lane->table;
-        r->down.fine = NO_INFO;
+        r->down.fine = GPB_NO_INFO;
         compute(r);
         gpb_resident_release(r, gpb_carry_columns(&r->down));
     } else {
         compute(r);
         if (!r->work->triangular && !inverts) fetch_results(r);
-        if (r->found != NO_INFO) out->info = r->found;
+        if (r->found != GPB_NO_INFO) out->info = r->found;
         const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
-        if (!lu && r->found != NO_INFO && a_here) r->why = "not definite";
-        const int64_t all = r->found == NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
+        if (!lu && r->found != GPB_NO_INFO && a_here) r->why = "not definite";
+        const int64_t all = r->found == GPB_NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
         if (is_own(r) && !r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
@@ -348,12 +367,46 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
        call fills at once. */
     if (failed || gpb_carry_halted(&r->down)) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
     const bool square = r->work->system.a.m == r->work->system.a.n;
-    if (factors && square && of[0].place == GPB_PLACE_HOST && !failed && r->found == NO_INFO
-        && !gpb_carry_halted(&r->down))
+    if (factors && square && !r->work->given && of[0].place == GPB_PLACE_HOST && !failed
+        && r->found == GPB_NO_INFO && !gpb_carry_halted(&r->down))
         gpb_kept_keep(r->lane, &r->work->system.a, r->a, r->ld);
     if (inverts) gpb_kept_drop(r->lane);             /* the inverse has taken the factors' place */
     out->bytes_up += r->up.bytes;
     out->bytes_down += r->down.bytes;
+}
+
+/* X by factors of single precision. False: they do not suffice, and A and B are on the device. If the GPU
+   fails, the host begins anew, because A and B are as they were. */
+static bool refine(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *out)
+{
+    const gpb_resident *w = r->work;
+    gpb_refined refined;
+    gpb_carry_matrix of[2];
+    matrices(r, facts, of);
+    gpb_carry_matrix from[2] = { of[0], of[1] };
+    from[1].caller = (void *)(uintptr_t)w->given;
+    from[1].arena = r->given;
+    from[1].ld = w->ldgiven;
+    from[1].place = place_of(facts, GPB_B);
+    for (int x = 0; x < GPB_OPERANDS; x++)
+        r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
+    gpb_refined_begin(&refined, r, from);
+    refined.narrow.result = follow_program(r, facts);
+    const int64_t iter = gpb_refined_run(&refined);
+    gpb_refined_end(&refined);
+    r->result = refined.narrow.result;
+    r->why = refined.narrow.why;
+    out->bytes_up += refined.narrow.up.bytes;
+    *w->iter = r->result || r->why ? 0 : iter;
+    r->there = *w->iter < 0;
+    if (r->there) return false;
+    r->down = gpb_carry_begin(r->lane, false, of + 1, 1);
+    fetch_results(r);
+    if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, w->system.nrhs);
+    if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
+    gpb_carry_end(&r->down, r->why ? CUDA_ERROR_UNKNOWN : r->result);
+    out->bytes_down += r->down.bytes;
+    return true;
 }
 
 /* x = A^-1 x, or A^-H x, on the device. */
@@ -436,13 +489,12 @@ static const char *run_on_lane(gpb_residence *r, const gpb_facts *facts, bool ke
     }
     if (why) return why;
     if (r->kept) r->result = gpb_kept_look(&r->check, r->lane, r->lane->arena.at);
+    const bool refined = r->work->given && refine(r, facts, out);
     if (r->work->inverse_norm) estimate(r, facts, out);
-    else run(r, facts, out);
-    const bool on_host = gpb_place_on_host(facts->where[GPB_A].place)
-                         && gpb_place_on_host(facts->where[GPB_B].place);
+    else if (!refined) run(r, facts, out);
     const bool failed = r->result || r->why;
-    out->done = !failed || r->down.done > 0;
-    *rest = out->done && on_host && (failed || gpb_carry_halted(&r->down));
+    out->done = !failed || (r->down.done > 0 && !refined);
+    *rest = out->done && all_on_host(facts) && (failed || gpb_carry_halted(&r->down));
     out->warn = r->result != CUDA_SUCCESS;
     if (out->warn) gpb_lanes_failed(r->lane, r->result);
     return out->warn ? gpb_driver_error(r->result) : r->why;

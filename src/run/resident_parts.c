@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 #include "src/run/resident_parts.h"
 
+#include <stddef.h>
+
 #include "dispatch/numbers.h"
 #include "kernels/solve_args.h"
 #include "src/gpu/dma.h"
@@ -35,17 +37,6 @@ static int64_t come_before(const gpb_residence *r, int64_t first, int64_t last)
     return wanted;
 }
 
-/* The columns of the block at `at` are on the device for what is queued from here on. If they do not come by
-   need, columns of B follow those of A, and what a part reads lies in columns before those that it writes. */
-static void await(gpb_residence *r, const void *at, int64_t cols)
-{
-    const int64_t first = column_of(r, (CUdeviceptr)(uintptr_t)at);
-    const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
-                                      : min(first + cols, gpb_carry_columns(&r->up));
-    gpb_carry *down = r->down.count ? &r->down : NULL;
-    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted, down);
-}
-
 static CUresult launch_now(gpb_residence *r, enum gpb_pass pass, int64_t blocks, void *args, gpb_launch how)
 {
     how.which = gpb_kernels_pass(pass, r->work->system.a.type);
@@ -59,6 +50,47 @@ static void launch(gpb_residence *r, enum gpb_pass pass, int64_t blocks, void *a
 {
     carry_on(r);
     if (!r->result && !r->why) r->result = launch_now(r, pass, blocks, args, how);
+}
+
+void gpb_resident_launch_wide(gpb_residence *n, enum gpb_pass pass, int64_t blocks, void *args)
+{
+    carry_on(n);
+    if (!n->result && !n->why) n->result = launch_now(n->wide, pass, blocks, args, (gpb_launch){ 0 });
+}
+
+void gpb_resident_narrow_from(gpb_residence *n, CUdeviceptr from, CUdeviceptr to, int64_t shift, int64_t cols,
+                              char uplo)
+{
+    const CUdeviceptr first = (CUdeviceptr)(shift * n->ld);
+    gpb_narrow_args args = { .from = gpb_pointer(from + first * n->wide->element),
+                             .to = gpb_pointer(to + first * n->element), .ldfrom = n->ld, .ldto = n->ld,
+                             .rows = n->work->system.a.n, .cols = cols, .shift = shift, .uplo = uplo,
+                             .overflow = gpb_pointer(n->words + offsetof(gpb_refined_words, overflow)) };
+    gpb_resident_launch_wide(n, GPB_PASS_narrow, GPB_TRAPEZOID_BLOCKS(args.rows, cols), &args);
+}
+
+/* The columns that the stream has, first those of A, then those of B. */
+static void narrow_what_came(gpb_residence *r)
+{
+    const int64_t n = r->work->system.a.n, come = r->up.followed, of_a = min(come, n);
+    const int64_t first = max(r->narrowed, n) - n;
+    if (r->narrowed < of_a)
+        gpb_resident_narrow_from(r, r->wide->a, r->a, r->narrowed, of_a - r->narrowed,
+                                 r->work->system.a.uplo);
+    if (come - n > first) gpb_resident_narrow_from(r, r->given, r->b, first, come - n - first, 'G');
+    r->narrowed = max(r->narrowed, come);
+}
+
+/* The columns of the block at `at` are on the device for what is queued from here on. If they do not come by
+   need, columns of B follow those of A, and what a part reads lies in columns before those that it writes. */
+static void await(gpb_residence *r, const void *at, int64_t cols)
+{
+    const int64_t first = column_of(r, (CUdeviceptr)(uintptr_t)at);
+    const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
+                                      : min(first + cols, gpb_carry_columns(&r->up));
+    gpb_carry *down = r->down.count ? &r->down : NULL;
+    if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted, down);
+    if (r->wide) narrow_what_came(r);
 }
 
 /* The row and column of the whole matrix at which the block begins, which is on the diagonal. */
@@ -254,6 +286,14 @@ void gpb_resident_identity(gpb_residence *r, void *at, int64_t rows, int64_t col
 {
     gpb_identity_args args = { .a = at, .lda = r->ld, .rows = rows, .cols = cols, .below = below };
     launch(r, GPB_PASS_identity, min(cols, 2 * r->lane->device->sms), &args, (gpb_launch){ 0 });
+}
+
+void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols)
+{
+    gpb_trapezoid_args args = { .from = gpb_pointer(from), .to = gpb_pointer(to), .ldfrom = r->ld,
+                                .ldto = r->ld, .rows = rows, .cols = cols, .diagonal = -cols,
+                                .lower = true };
+    launch(r, GPB_PASS_trapezoid, GPB_TRAPEZOID_BLOCKS(rows, cols), &args, (gpb_launch){ 0 });
 }
 
 /* A panel of U needs all columns, so large ones would wait for the whole matrix to come. */

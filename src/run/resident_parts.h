@@ -13,8 +13,17 @@ gpb_lapack_parts gpb_resident_parts(gpb_residence *r);
 /* A TRSM or TRMM. where: the gpb_residence. */
 void gpb_resident_triangular(void *where, const gpb_triangular *t);
 
+/* A matrix from one place of the arena to another. */
+void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols);
+
 /* A part of the identity: element (i, j) is 1 if i = j + below. */
 void gpb_resident_identity(gpb_residence *r, void *at, int64_t rows, int64_t cols, int64_t below);
+
+/* Of the narrow residence of a refined X (residence.h), a kernel of the wide one's type, and a matrix or its
+   columns from `shift` on, of which one triangle is read, in single precision. */
+void gpb_resident_launch_wide(gpb_residence *narrow, enum gpb_pass pass, int64_t blocks, void *args);
+void gpb_resident_narrow_from(gpb_residence *narrow, CUdeviceptr from, CUdeviceptr to, int64_t shift,
+                              int64_t cols, char uplo);
 
 /* Columns before that one go home, if no minor before it is wrong. */
 void gpb_resident_release(gpb_residence *r, int64_t columns);

@@ -69,6 +69,51 @@ void F77(posv)(GPB_POSV_PARAMS(T, INT))
     if (*info == 0) BLAS(potrs)(uplo, n, nrhs, a, lda, b, ldb, info, 1);
 }
 
+#ifdef MIXED
+/* dsgesv, zcgesv, dsposv, zcposv. Factors of single precision would save little time here, so A's are of its
+   own precision, which netlib's routines may choose, too. */
+enum { LOCAL(BY_FULL_PRECISION) = -1 };        /* netlib's iter of that */
+#define MIXED_NAME(stem) TEXT(P) TEXT(MIXED) #stem
+#define MIXED_F77(stem) F77_OF(P, PASTE(MIXED, stem, , ))
+#define BAD_MIXED(stem, number) \
+    (*info = -(INT)(number), gpb_embedded_bad(WIDTH, MIXED_NAME(stem), -*info))
+
+static void LOCAL(copy_columns)(INT n, INT cols, const T *from, INT ld_from, T *to, INT ld_to)
+{
+    for (int64_t j = 0; j < cols; j++)
+        memcpy(to + j * ld_to, from + j * ld_from, (size_t)n * sizeof *to);
+}
+
+void MIXED_F77(gesv)(GPB_REFINED_GESV_PARAMS(T, INT, MIXED_RWORK))
+{
+    (void)work, (void)swork;
+    *iter = 0;
+    if (BAD_MIXED(gesv, *n < 0 ? 1 : *nrhs < 0 ? 2 : *lda < at_least_1(*n) ? 4 : *ldb < at_least_1(*n) ? 7
+                        : *ldx < at_least_1(*n) ? 9 : 0) || *n == 0) return;
+    *iter = LOCAL(BY_FULL_PRECISION);
+    BLAS(getrf)(n, n, a, lda, ipiv, info);
+    if (*info) return;
+    LOCAL(copy_columns)(*n, *nrhs, b, *ldb, x, *ldx);
+    BLAS(getrs)("N", n, nrhs, a, lda, ipiv, x, ldx, info, 1);
+}
+
+void MIXED_F77(posv)(GPB_REFINED_POSV_PARAMS(T, INT, MIXED_RWORK))
+{
+    (void)work, (void)swork;
+    *iter = 0;
+    if (BAD_MIXED(posv, !letter_of("UL", uplo) ? 1 : *n < 0 ? 2 : *nrhs < 0 ? 3 : *lda < at_least_1(*n) ? 5
+                        : *ldb < at_least_1(*n) ? 7 : *ldx < at_least_1(*n) ? 9 : 0) || *n == 0) return;
+    *iter = LOCAL(BY_FULL_PRECISION);
+    BLAS(potrf)(uplo, n, a, lda, info, 1);
+    if (*info) return;
+    LOCAL(copy_columns)(*n, *nrhs, b, *ldb, x, *ldx);
+    BLAS(potrs)(uplo, n, nrhs, a, lda, x, ldx, info, 1);
+}
+#undef BAD_MIXED
+#undef MIXED_F77
+#undef MIXED_NAME
+#endif
+
 void F77(lauum)(GPB_LAUUM_PARAMS(T, INT))
 {
     const int u = letter_of("UL", uplo);
