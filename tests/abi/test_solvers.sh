@@ -23,6 +23,9 @@ solved() {
         pocon; do
         at_least 80 "$(traced gpu.err "${routine}_")" "calls or products of $routine on the GPU before $host"
     done
+    for routine in dsgesv zcgesv dsposv zcposv; do
+        at_least 30 "$(traced gpu.err " ${routine}_")" "calls of $routine on the GPU before $host"
+    done
     # Residuals are in units of their bounds. What is a tenth of that is rounding's luck.
     expect "$host: residuals more than twice the host's" '' "$(paste -d'|' alone.out gpu.out |
         awk -F'[:|] *' '/: [0-9.]*\|/ && $4 > 2 * $2 + 0.1 { print $1, $2, $4 }')"

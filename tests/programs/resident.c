@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* Factorisations and solves that stay on the GPU, while driver calls of theirs fail (test_resident.sh): what
    the caller gets is right each time, whoever computed it. Exit code: the number of wrong results.
-   usage: resident [order [all | factors | triangles [device]]]. all: also a matrix that is not positive
-   definite; factors: no triangles; triangles: no factorisations but those that inverses need; device: the
-   matrices lie in device memory. */
+   usage: resident [order [all | factors | triangles | refined [device]]]. all: also a matrix that is not
+   positive definite; factors: no triangles; triangles: no factorisations but those that inverses need;
+   refined: dsgesv and dsposv alone; device: the matrices lie in device memory. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -19,6 +19,10 @@ void dgetrs_(const char *, const int *, const int *, const double *, const int *
 void dpotrf_(const char *, const int *, double *, const int *, int *, size_t);
 void dposv_(const char *, const int *, const int *, double *, const int *, double *, const int *, int *,
             size_t);
+void dsgesv_(const int *, const int *, double *, const int *, int *, const double *, const int *, double *,
+             const int *, double *, float *, int *, int *);
+void dsposv_(const char *, const int *, const int *, double *, const int *, const double *, const int *,
+             double *, const int *, double *, float *, int *, int *, size_t);
 
 void dgetri_(const int *, double *, const int *, const int *, double *, const int *, int *);
 void dpotri_(const char *, const int *, double *, const int *, int *, size_t);
@@ -435,6 +439,26 @@ static void solves(int all)
     if (all) tiny_pivots('L'), tiny_pivots('U');
 }
 
+/* dsgesv, or dsposv of that triangle. large: beyond single precision, so that A is factored as it is. B is in
+   host memory always. */
+static void refined(char uplo, int large)
+{
+    static double work[MOST * NRHS];
+    static float single[MOST * (MOST + NRHS)];
+    const int nrhs = NRHS, lu = uplo == 'G';
+    int info = -1, iter = -77;
+    fresh(!lu);
+    for (int i = 0; i < ld * n && large; i++) x[i] = a[i] *= i % ld < n ? 0x1p130 : 1;
+    for (int i = 0; i < ld * NRHS; i++) y[i] = 7;
+    if (lu) dsgesv_(&n, &nrhs, X(), &ld, ipiv, b, &ld, Y(), &ld, work, single, &iter, &info);
+    else dsposv_(&uplo, &n, &nrhs, X(), &ld, b, &ld, Y(), &ld, work, single, &iter, &info, 1);
+    home();
+    check(lu ? "dsgesv" : "dsposv", info, 0);
+    if (large ? iter == -2 : iter >= 0 && memcmp(x, a, of_square()) == 0) return;
+    printf("wrong: refined by %c: ITER %d\n", uplo, iter);
+    wrong++;
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc > 2 ? argv[2] : "";
@@ -442,8 +466,9 @@ int main(int argc, char **argv)
     ld = n + 3;
     if (n < 1 || ld > MOST) return 100;
     if (argc > 3 && !strcmp(argv[3], "device")) to_device_memory();
-    if (strcmp(what, "triangles")) solves(!strcmp(what, "all"));
-    if (!strcmp(what, "factors")) return wrong;
+    if (strcmp(what, "triangles") && strcmp(what, "refined")) solves(!strcmp(what, "all"));
+    for (int how = 0; how < 6 && strcmp(what, "triangles"); how++) refined("GLU"[how % 3], how > 2);
+    if (!strcmp(what, "factors") || !strcmp(what, "refined")) return wrong;
     for (int how = 0; how < 32; how++)
         triangular(how & 1, how & 2 ? 'L' : 'R', how & 4 ? 'L' : 'U', how & 8 ? 'N' : 'T',
                    how & 16 ? 'N' : 'U');

@@ -39,6 +39,14 @@
     void p##laswp##tail(const INT *, void *, const INT *, const INT *, const INT *, const INT *, const INT *);
 #define DECLARE_BOTH(p) DECLARE(p, _, int32_t) DECLARE(p, _64_, int64_t)
 DECLARE_BOTH(s) DECLARE_BOTH(d) DECLARE_BOTH(c) DECLARE_BOTH(z)
+/* Real routines have no rwork. */
+#define DECLARE_REFINED(p, tail, INT)                                                                     \
+    void p##gesv##tail(const INT *, const INT *, void *, const INT *, INT *, const void *, const INT *,   \
+                       void *, const INT *, void *, void *, ...);                                         \
+    void p##posv##tail(const char *, const INT *, const INT *, void *, const INT *, const void *,         \
+                       const INT *, void *, const INT *, void *, void *, ...);
+DECLARE_REFINED(ds, _, int32_t) DECLARE_REFINED(ds, _64_, int64_t)
+DECLARE_REFINED(zc, _, int32_t) DECLARE_REFINED(zc, _64_, int64_t)
 
 /* The routines of a type with integers of one width, called with addresses of 64-bit integers, whose lower
    halves a routine of the other width reads. ipiv and info are of its own width. */
@@ -48,18 +56,21 @@ typedef struct routines {
     void (*getrf)(), (*getrs)(), (*gesv)(), (*potrf)(), (*potrs)(), (*posv)(), (*laswp)();
     void (*getri)(), (*trtri)(), (*trtrs)(), (*potri)(), (*lauum)();
     void (*getrf2)(), (*potrf2)(), (*gecon)(), (*pocon)();
+    void (*refined_gesv)(), (*refined_posv)();       /* dsgesv, dsposv; d and z alone */
 } routines;
-#define ROUTINES(p, tail, width)                                                         \
+#define REFINED(p, tail) (void (*)())p##gesv##tail, (void (*)())p##posv##tail
+#define ROUTINES(p, tail, width, ...)                                                    \
     { #p[0], width, (void (*)())p##getrf##tail, (void (*)())p##getrs##tail,              \
       (void (*)())p##gesv##tail, (void (*)())p##potrf##tail, (void (*)())p##potrs##tail, \
       (void (*)())p##posv##tail, (void (*)())p##laswp##tail, (void (*)())p##getri##tail, \
       (void (*)())p##trtri##tail, (void (*)())p##trtrs##tail,                            \
       (void (*)())p##potri##tail, (void (*)())p##lauum##tail,                            \
       (void (*)())p##getrf2##tail, (void (*)())p##potrf2##tail,                          \
-      (void (*)())p##gecon##tail, (void (*)())p##pocon##tail }
-static const routines all[] = { ROUTINES(s, _, 32), ROUTINES(d, _, 32), ROUTINES(c, _, 32),
-                                ROUTINES(z, _, 32), ROUTINES(s, _64_, 64), ROUTINES(d, _64_, 64),
-                                ROUTINES(c, _64_, 64), ROUTINES(z, _64_, 64) };
+      (void (*)())p##gecon##tail, (void (*)())p##pocon##tail, __VA_ARGS__ }
+static const routines all[] = { ROUTINES(s, _, 32, NULL, NULL),    ROUTINES(d, _, 32, REFINED(ds, _)),
+                                ROUTINES(c, _, 32, NULL, NULL),    ROUTINES(z, _, 32, REFINED(zc, _)),
+                                ROUTINES(s, _64_, 64, NULL, NULL), ROUTINES(d, _64_, 64, REFINED(ds, _64_)),
+                                ROUTINES(c, _64_, 64, NULL, NULL), ROUTINES(z, _64_, 64, REFINED(zc, _64_)) };
 static const routines *r;
 
 typedef double complex number;
@@ -499,6 +510,130 @@ static void test_indefinite(int64_t n, char uplo, int64_t bad, double value)
         if (memcmp(b.at, kept.at, (size_t)(b.ld * 2) * bytes())) wrong("wrote B", n, bad, 0);
         free(a.at); free(b.at); free(kept.at);
     }
+}
+
+/* ---- systems by single precision, refined */
+
+/* gesv or, of a triangle, posv, with those sizes. Returns INFO. */
+static int64_t refine(char uplo, int64_t n, int64_t nrhs, void *a, int64_t lda, void *ipiv, const void *b,
+                      int64_t ldb, void *x, int64_t ldx, int64_t *iter)
+{
+    const int64_t rows = n > 0 ? n : 0, cols = nrhs > 0 ? nrhs : 0;
+    matrix work = new_matrix(rows, cols, 0), swork = new_matrix(rows, rows + cols, 0);
+    double *rwork = malloc((size_t)(rows + 1) * sizeof *rwork);
+    int64_t info = -77, count = -77;
+    if (is_complex() && uplo == 'G')
+        r->refined_gesv(&n, &nrhs, a, &lda, ipiv, b, &ldb, x, &ldx, work.at, swork.at, rwork, &count, &info);
+    else if (uplo == 'G')
+        r->refined_gesv(&n, &nrhs, a, &lda, ipiv, b, &ldb, x, &ldx, work.at, swork.at, &count, &info);
+    else if (is_complex())
+        r->refined_posv(&uplo, &n, &nrhs, a, &lda, b, &ldb, x, &ldx, work.at, swork.at, rwork, &count, &info);
+    else
+        r->refined_posv(&uplo, &n, &nrhs, a, &lda, b, &ldb, x, &ldx, work.at, swork.at, &count, &info);
+    free(work.at); free(swork.at); free(rwork);
+    *iter = integer(&count, 0);
+    return integer(&info, 0);
+}
+
+/* What netlib promises of each column: max |B - A X| <= sqrt(n) ||A|| max |X| eps, the norm of rows. Returns
+   the largest quotient of both sides. */
+static double refined_residual(const matrix *a, const matrix *x, const matrix *b)
+{
+    double norm = 0, largest = 0;
+    for (int64_t i = 0; i < a->n; i++) {
+        double sum = 0;
+        for (int64_t j = 0; j < a->n; j++) sum += cabs(at(a, i, j));
+        if (!(sum <= norm)) norm = sum;
+    }
+    for (int64_t l = 0; l < x->n; l++) {
+        double rest = 0, size = 0;
+        for (int64_t i = 0; i < a->n; i++) {
+            long double complex of_row = at(b, i, l);
+            for (int64_t j = 0; j < a->n; j++) of_row -= (long double complex)at(a, i, j) * at(x, j, l);
+            rest = fmax(rest, cabs((number)of_row));
+            size = fmax(size, cabs(at(x, i, l)));
+        }
+        const double ratio = rest == 0 ? 0 : rest / size / norm / sqrt((double)a->n) / eps();
+        if (!(ratio <= largest)) largest = ratio;
+    }
+    return largest;
+}
+
+enum special { PLAIN, SINGULAR, NEARLY, BEYOND, BEYOND_B, NOT_A_NUMBER, NOT_A_NUMBER_B, INFINITE, ZERO_B };
+static const char *const specials[] = { "",        "singular", "nearly singular", "beyond single",
+                                        "B beyond single", "NaN",  "NaN in B", "infinite", "B = 0" };
+
+/* A column of zeros, or a diagonal element that is not positive; and so on. */
+static void spoil(enum special how, bool lu, const matrix *a, const matrix *b)
+{
+    const int64_t n = a->n, bad = n / 2;
+    for (int64_t i = 0; i < n && lu && how == SINGULAR; i++) set(a, i, bad, 0);
+    if (!lu && how == SINGULAR) set(a, bad, bad, -1);
+    for (int64_t i = 0; i < n && lu && how == NEARLY && n > 1; i++)
+        set(a, i, bad, at(a, i, bad - 1) + 1e-12 * draw_number());
+    if (how == BEYOND) set(a, bad, bad, 1e39);
+    if (how == BEYOND_B) set(b, bad, 0, -1e39);
+    if (how == NOT_A_NUMBER) set(a, bad, bad, NAN);
+    if (how == NOT_A_NUMBER_B) set(b, bad, 0, NAN);
+    if (how == INFINITE) set(a, bad, bad, INFINITY);
+    for (int64_t l = 0; l < b->n && how == ZERO_B; l++)
+        for (int64_t i = 0; i < n; i++) set(b, i, l, 0);
+}
+
+static bool all_numbers(const matrix *x)
+{
+    bool all = true;
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < x->m; i++)
+            all &= isfinite(creal(at(x, i, j))) && isfinite(cimag(at(x, i, j)));
+    return all;
+}
+
+static void check_iter(enum special how, bool lu, int64_t iter, const matrix *x)
+{
+    const bool beyond = how == BEYOND || how == BEYOND_B || how == INFINITE;
+    const bool possible = (iter >= -3 && iter <= 30) || iter == -31;
+    /* -1: the host never tries single precision. */
+    if (!possible || (beyond && iter != -2 && iter != -1) || (how == SINGULAR && iter != -3 && iter != -1)
+        || (how == ZERO_B && lu && iter > 0))
+        wrong("ITER", x->m, x->n, (double)iter);
+}
+
+static void test_refined(int64_t n, int64_t nrhs, char uplo, int f, enum special how)
+{
+    const bool lu = uplo == 'G', odd = how == NOT_A_NUMBER || how == NOT_A_NUMBER_B || how == INFINITE;
+    char name[64];
+    snprintf(name, sizeof name, "%s %s", families[f].name, specials[how]);
+    routine = lu ? "refined gesv" : "refined posv";
+    family = name;
+    matrix a = lu ? new_matrix(n, n, 2) : positive(n, uplo, f > 0), b = new_matrix(n, nrhs, 4);
+    matrix x = new_matrix(n, nrhs, 1);
+    if (lu) families[f].fill(&a);
+    random_entries(&b);
+    if (n && nrhs) spoil(how, lu, &a, &b);
+    matrix whole = lu ? copy_of(&a) : full_matrix(&a, uplo), kept = copy_of(&a), given = copy_of(&b);
+    int64_t *ipiv = new_pivots(n), iter;
+    const int64_t info = refine(uplo, n, nrhs, a.at, a.ld, ipiv, b.at, b.ld, x.at, x.ld, &iter);
+    const int64_t wanted = how == SINGULAR && n ? n / 2 + 1 : 0;
+    if (!odd && info != wanted) wrong("INFO", n, nrhs, (double)info);
+    if (n && nrhs) check_iter(how, lu, iter, &x);
+    if (iter >= 0 && memcmp(a.at, kept.at, (size_t)(a.ld * n) * bytes())) wrong("wrote A", n, nrhs, 0);
+    if (!odd && lu && iter < 0 && n && how != BEYOND)
+        check_residual(lu_residual(&whole, &a, ipiv), norm_of(&whole), &whole);
+    for (int64_t i = 0; i < n && lu && nrhs; i++)
+        if (integer(ipiv, i) < i + 1 || integer(ipiv, i) > n) {
+            wrong("a pivot", n, nrhs, (double)i);
+            break;
+        }
+    if (!lu) check_other_triangle(&a, uplo);
+    if (memcmp(b.at, given.at, (size_t)(b.ld * nrhs) * bytes())) wrong("wrote B", n, nrhs, 0);
+    check_padding(&a);
+    check_padding(&x);
+    const double ratio = n && nrhs && !odd && !info ? refined_residual(&whole, &x, &b) : 0;
+    /* Of one row the limit is an eps, which rounding of a solve by Cholesky exceeds (netlib: 2.4). */
+    if (!(ratio < (n < 3 ? 4 : 2))) wrong("over netlib's limit", n, nrhs, ratio);
+    if (odd && n && nrhs && !info && how != INFINITE && all_numbers(&x)) wrong("no NaN", n, nrhs, 0);
+    free(a.at); free(b.at); free(x.at); free(whole.at); free(kept.at); free(given.at); free(ipiv);
 }
 
 /* ---- inverses */
@@ -955,6 +1090,23 @@ static void test_illegal(void)
     info = 0; r->trtrs("L", "N", "N", &n, &minus, a.at, &n, b.at, &n, &info); expect_error(info, 5);
     info = 0; r->trtrs("L", "N", "N", &n, &nrhs, a.at, &less, b.at, &n, &info); expect_error(info, 7);
     info = 0; r->trtrs("L", "N", "N", &n, &nrhs, a.at, &n, b.at, &less, &info); expect_error(info, 9);
+    int64_t iter;
+    void *const x = a.at, *const y = b.at;
+    routine = is_complex() ? "cgesv" : "sgesv";
+    if (r->refined_gesv) {
+        expect_error(refine('G', minus, 1, x, n, ipiv, y, n, y, n, &iter), 1);
+        expect_error(refine('G', n, minus, x, n, ipiv, y, n, y, n, &iter), 2);
+        expect_error(refine('G', n, 1, x, less, ipiv, y, n, y, n, &iter), 4);
+        expect_error(refine('G', n, 1, x, n, ipiv, y, less, y, n, &iter), 7);
+        expect_error(refine('G', n, 1, x, n, ipiv, y, n, y, less, &iter), 9);
+        routine = is_complex() ? "cposv" : "sposv";
+        expect_error(refine('X', n, 1, x, n, ipiv, y, n, y, n, &iter), 1);
+        expect_error(refine('U', minus, 1, x, n, ipiv, y, n, y, n, &iter), 2);
+        expect_error(refine('U', n, minus, x, n, ipiv, y, n, y, n, &iter), 3);
+        expect_error(refine('L', n, 1, x, less, ipiv, y, n, y, n, &iter), 5);
+        expect_error(refine('L', n, 1, x, n, ipiv, y, less, y, n, &iter), 7);
+        expect_error(refine('L', n, 1, x, n, ipiv, y, n, y, less, &iter), 9);
+    }
     free(a.at); free(b.at); free(ipiv);
 }
 
@@ -989,6 +1141,10 @@ int main(int count, char **words)
                     test_systems(orders[o], nrhs, f);
             report();
             for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
+                for (int64_t nrhs = 0; nrhs <= 70 && r->refined_gesv; nrhs = nrhs ? nrhs * 33 : 1)
+                    for (const char *kind = "GUL"; *kind; kind++)
+                        test_refined(orders[o], nrhs, *kind, f, PLAIN);
+            for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
                 if (families[f].solvable) test_inverse(orders[o], f);
             report();
             for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
@@ -1005,6 +1161,8 @@ int main(int count, char **words)
             test_not_numbers(n, INFINITY);
             if (n > 4) test_exchanges(n);
             if (n > 1) test_range(n);
+            for (const char *kind = "GUL"; *kind && r->refined_gesv; kind++)
+                for (int how = SINGULAR; how <= ZERO_B; how++) test_refined(n, 3, *kind, 0, how);
         }
         report();
         for (const char *uplo = "UL"; *uplo; uplo++) {
