@@ -68,7 +68,7 @@ says 'its side' 'dgemm 3000 3000 3000: on the GPU, because: faster on the GPU' o
 GPUBLAS_OFFLOAD=never exits 0 'why, never' with_gpu why dgemm 3000 3000 3000
 says 'its reason' 'because: GPUBLAS_OFFLOAD=never' out
 # Every routine in every type: an answer, and nothing computed, because there is no operand.
-expect 'why of all routines: how many, wrong ones' '88 []' "$(LD_LIBRARY_PATH=$fake PYTHONPATH=$modules \
+expect 'why of all routines: how many, wrong ones' '92 []' "$(LD_LIBRARY_PATH=$fake PYTHONPATH=$modules \
     "$python" -B - "$library" <<'PY'
 import sys
 from gpublas_program.library import Library, usual_letters

@@ -14,7 +14,7 @@ LETTERS = {"side": "LR", "uplo": "LU", "trans": "NTC", "transa": "NTC", "transb"
 SIZES = ("m", "n", "k", "nrhs")
 LARGEST = 2**31 - 1                         # the Fortran names' integers have 32 bits
 # Workspaces, in n elements of the routine's type.
-WORK = {"work": 1, "work4": 4, "iwork": 1}
+WORK = {"work": 1, "work4": 4, "iwork": 1, "rwork": 1}
 
 
 class Failure(Exception):
@@ -91,6 +91,7 @@ class Routine:
         rows, columns, *exchange = dimensions.split(",")
         known = dict(sizes)
         known["o"] = known.get("m" if letters["side"] == "L" else "n")
+        known["n+nrhs"] = known.get("n", 0) + known.get("nrhs", 0)
         rows, columns = known[rows], known[columns]
         if exchange and letters[exchange[0]] != "N":
             rows, columns = columns, rows
@@ -122,6 +123,8 @@ class Routine:
                 result.append(ctypes.byref(SCALAR[REAL[self.type]](1.0)))
             elif word == "lwork":
                 result.append(ctypes.byref(ctypes.c_int(max(sizes["n"], 1))))
+            elif word == "iter":
+                result.append(ctypes.byref(ctypes.c_int(0)))
             elif word == "info":
                 self.info = ctypes.c_int(0)
                 result.append(ctypes.byref(self.info))
