@@ -5,7 +5,8 @@
 # with every product a call of its own that is verified, too.
 . "$(dirname "$0")/harness.sh"
 need "$debian/lapack/liblapack.so.3" "$debian/openblas-pthread/liblapack.so.3" \
-     "$debian/openblas64-pthread/liblapack64.so.3" "$debian/blis-pthread/libblas.so.3"
+     "$debian/openblas64-pthread/liblapack64.so.3" "$debian/blis-pthread/libblas.so.3" \
+     "$debian/lapack/xlintstds"
 export LD_LIBRARY_PATH=$fake GPUBLAS_CALIBRATION=off
 build solvers gcc -std=c11 -D_GNU_SOURCE -O2 -fcx-limited-range "$programs/solvers.c" "$library" \
     -Wl,-rpath,"$(dirname "$library")" -lm || finish
@@ -40,4 +41,13 @@ export GPUBLAS_HOST_BLAS=$debian/lapack/liblapack.so.3
 GPUBLAS_VERIFY=1 GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./solvers both 100 0 > halves.out 2> halves.err
 expect 'netlib by halves, verified' '0 wrong' "$(tail -1 halves.out)"
 at_least 1000 "$(traced halves.err getrf_)" 'products of getrf on the GPU'
+
+# LAPACK's own testers of the refined solvers
+for kind in ds zc; do
+    GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 LD_PRELOAD=$library "$debian/lapack/xlintst$kind" \
+        < "$debian/lapack/${kind}test.in" > testers.out 2> testers.err
+    expect "xlintst$kind: successes, and tests in them" '4 812' "$(
+        awk '/passed the/ { good++; run += $(NF - 2) } END { print good, run }' testers.out)"
+    at_least 800 "$(traced testers.err " ${kind}")" "calls of ${kind}gesv and ${kind}posv on the GPU"
+done
 finish

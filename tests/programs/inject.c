@@ -41,6 +41,10 @@ void dgesv_(const int *n, const int *nrhs, void *a, const int *lda, int *ipiv, v
 void dgetri_(const int *n, void *a, const int *lda, const int *ipiv, void *work, const int *lwork, int *info);
 void dposv_(const char *uplo, const int *n, const int *nrhs, void *a, const int *lda, void *b, const int *ldb,
             int *info);
+void dsgesv_(const int *n, const int *nrhs, void *a, const int *lda, int *ipiv, const void *b, const int *ldb,
+             void *x, const int *ldx, double *work, float *swork, int *iter, int *info);
+void dsposv_(const char *uplo, const int *n, const int *nrhs, void *a, const int *lda, const void *b,
+             const int *ldb, void *x, const int *ldx, double *work, float *swork, int *iter, int *info);
 void dpotri_(const char *uplo, const int *n, void *a, const int *lda, int *info);
 
 /* libcuda's own names, so that no CUDA header is needed, and the control of the software libcuda. */
@@ -58,11 +62,11 @@ static const struct type { gemm *call; rank_k *rank_k; rank_2k *rank_2k; sided *
               ['d'] = { dgemm_, dsyrk_, dsyr2k_, dsymm_, dtrsm_, dtrmm_, sizeof(double), true, false },
               ['c'] = { cgemm_, cherk_, cher2k_, chemm_, ctrsm_, ctrmm_, 2 * sizeof(float), false, true },
               ['z'] = { zgemm_, zherk_, zher2k_, zhemm_, ztrsm_, ztrmm_, 2 * sizeof(double), true, true } };
-enum kind { PRODUCT, TRSM, TRMM, GESV, POSV, GETRI, POTRI };
+enum kind { PRODUCT, TRSM, TRMM, GESV, POSV, SGESV, SPOSV, GETRI, POTRI };
 /* trans: of A and B, and then U or L: SYRK or HERK on that triangle, whose B is A once more. With a 2 behind,
    SYR2K or HER2K: two products, in the second of which A and B have changed places. With L or R behind, SYMM
    or HEMM with that triangle stored, of the operand on that side. Of TRSM and TRMM: trans, uplo, side. Of
-   posv and potri: uplo in the second place. */
+   posv and potri: uplo in the second place. dsgesv and dsposv keep A and B, which is b. */
 static const struct shape { const char *name; char type; const char *trans; int m, n, k;
                             const char *option, *value; enum kind kind;
 } shapes[] = { { "in core", 's', "NN", 100, 90, 80, "GPUBLAS_MEMORY", "", PRODUCT },
@@ -101,6 +105,8 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "LU and solve", 'd', "NN", 200, 9, 0, "GPUBLAS_MEMORY", "", GESV },
                { "Cholesky and solve", 'd', "NL", 200, 9, 0, "GPUBLAS_MEMORY", "", POSV },
                { "Cholesky and solve, upper", 'd', "NU", 200, 9, 0, "GPUBLAS_MEMORY", "", POSV },
+               { "LU refined", 'd', "NN", 200, 9, 0, "GPUBLAS_MEMORY", "", SGESV },
+               { "Cholesky refined", 'd', "NU", 200, 9, 0, "GPUBLAS_MEMORY", "", SPOSV },
                { "inverse by LU", 'd', "NN", 200, 0, 0, "GPUBLAS_MEMORY", "", GETRI },
                { "inverse by Cholesky", 'd', "NL", 200, 0, 0, "GPUBLAS_MEMORY", "", POTRI },
                { "inverse by Cholesky, upper", 'd', "NU", 200, 0, 0, "GPUBLAS_MEMORY", "", POTRI } };
@@ -291,7 +297,7 @@ static double whole(const struct shape *s, int row, int col)     /* G G^T, or P 
 {
     double sum = 0;
     for (int p = 0; p <= row && p <= col; p++)
-        sum += (s->kind == POSV ? of_g(row, p) : of_unit(row, p)) * of_g(col, p);
+        sum += (s->kind == POSV || s->kind == SPOSV ? of_g(row, p) : of_unit(row, p)) * of_g(col, p);
     return sum;
 }
 static double exchanged(const struct shape *s, int row, int col) { return whole(s, pivots[s->m + row], col); }
@@ -320,7 +326,11 @@ static void make_pivots(int n)
     }
 }
 
-static bool is_lu(const struct shape *s) { return s->kind == GESV || s->kind == GETRI; }
+static bool is_refined(const struct shape *s) { return s->kind == SGESV || s->kind == SPOSV; }
+static bool is_lu(const struct shape *s)
+{
+    return s->kind == GESV || s->kind == SGESV || s->kind == GETRI;
+}
 static double factors(const struct shape *s, int row, int col)
 {
     if (is_lu(s)) return row > col ? of_unit(row, col) : of_g(col, row);
@@ -357,7 +367,13 @@ static void make_solve(const struct shape *s)
     }
     fill_a(s, !inverts ? factors : is_lu(s) ? exchanged_inverse : inverse);
     right_a = memcpy(malloc(bytes_of(&a)), a.host, bytes_of(&a));
+    if (is_refined(s)) {
+        free(b.host);
+        b = c;
+        b.host = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
+    }
     fill_a(s, inverts || by_triangle ? factors : is_lu(s) ? exchanged : whole);
+    if (is_refined(s)) memcpy(right_a, a.host, bytes_of(&a));
 }
 
 /* ---- in the child */
@@ -416,6 +432,21 @@ static uint64_t gpu_calls(void)
     return now.gpu_calls;
 }
 
+/* True if INFO and ITER are right, and B is as it was. */
+static bool refine(const struct shape *s, void *of_a, const int *lda, int *ipiv, void *of_x, const int *ldx)
+{
+    int info = -1, iter = -1;
+    double *work = malloc(sizeof *work * (size_t)(s->m * s->n));
+    float *single = malloc(sizeof *single * (size_t)(s->m * (s->m + s->n)));
+    if (s->kind == SGESV)
+        dsgesv_(&s->m, &s->n, of_a, lda, ipiv, b.host, ldx, of_x, ldx, work, single, &iter, &info);
+    else
+        dsposv_(&s->trans[1], &s->m, &s->n, of_a, lda, b.host, ldx, of_x, ldx, work, single, &iter, &info);
+    free(work);
+    free(single);
+    return info == 0 && iter >= 0 && !memcmp(b.host, c.host, bytes_of(&b));
+}
+
 /* True if INFO and what getrf gives beside it are right. */
 static bool solve(const struct shape *s, const void *one, void *of_a, const int *lda, void *of_c,
                   const int *ldc)
@@ -430,11 +461,14 @@ static bool solve(const struct shape *s, const void *one, void *of_a, const int 
         break;
     case GESV: dgesv_(&s->m, &s->n, of_a, lda, ipiv, of_c, ldc, &info); break;
     case POSV: dposv_(&s->trans[1], &s->m, &s->n, of_a, lda, of_c, ldc, &info); break;
+    case SGESV:
+    case SPOSV: info = refine(s, of_a, lda, ipiv, of_c, ldc) ? 0 : -1; break;
     case GETRI: dgetri_(&s->m, of_a, lda, pivots, work, &lwork, &info); break;
     default: dpotri_(&s->trans[1], &s->m, of_a, lda, &info);
     }
     free(work);
-    return info == 0 && (s->kind != GESV || !memcmp(ipiv, pivots, sizeof *ipiv * (size_t)s->m));
+    const bool pivoted = s->kind == GESV || s->kind == SGESV;
+    return info == 0 && (!pivoted || !memcmp(ipiv, pivots, sizeof *ipiv * (size_t)s->m));
 }
 
 /* Exits with 0; 1 (wrong); 2 (wrong, with operands on the GPU, of which a warning must say so); 3 (the GPU
