@@ -60,9 +60,9 @@ int gpublas_get_option(const char *name, char *value, size_t size);
    size - 1 characters are there; -1: size is 0.
    Routines: those of src/host/arguments.def, which are gemm, gemmtr, gemm3m, symm, hemm, syrk, herk, syr2k,
    her2k, trsm, trmm, getrf, getrs, gesv, potrf, potrs, posv, getri, potri, lauum, trtri, trtrs, gecon and
-   pocon, in their types; gemmt, getrf2 and potrf2, answered as their likes;
-   and batches, an object for each run of groups that are alike. Other routines, and calls with an illegal
-   argument, compute or report as usual. */
+   pocon, in their types, and dsgesv, zcgesv, dsposv and zcposv; gemmt, getrf2 and potrf2, answered as their
+   likes; and batches, an object for each run of groups that are alike. Other routines, and calls with an
+   illegal argument, compute or report as usual. */
 int gpublas_ask(char *answer, size_t size);
 
 /* Saves what was measured and learnt of this machine for the next process, in the file of

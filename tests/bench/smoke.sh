@@ -59,10 +59,11 @@ expect 'programs: rows' 28 "$(($(grep -vc '^#' programs.csv) - 1))"
 rows programs 1 '^"layers with CUDA",always,.*,[1-9][0-9]*$'
 
 if env LD_LIBRARY_PATH="$fake" "$venv" -B "$here/../bench/solvers.py" --library "$library" --smoke \
-    --only getrf,symm --types d --seconds 60 --csv solvers.csv > solvers.log 2>&1; then
+    --only getrf,symm,mixed1 --types d --seconds 60 --csv solvers.csv > solvers.log 2>&1; then
     ok 'solvers: exit'
 else fail 'solvers: exit'; tail -20 solvers.log; fi
 rows solvers 1 '^ours,getrf,d,300,.*,[1-9][0-9]*,[0-9.]*$'
+rows solvers 1 '^ours,mixed1,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 rows solvers 1 '^ours,symm,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 
 # The MPI programs as Debian has them, in a kit made of links. Its hpcc cannot leave anything out.

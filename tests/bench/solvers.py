@@ -5,6 +5,7 @@ process of its own; they are asked by turns, case by case, so that both are time
 BLAS of both is the OpenBLAS in NumPy's wheel. The names that begin with np_ go through NumPy's own functions.
 --rivals: cusolver, between copies from and to ordinary memory (the device's is there beforehand), and nvblas,
 NVIDIA's drop-in in front of another OpenBLAS, whose LAPACK calls nothing that a drop-in for BLAS sees.
+mixed1 is dsgesv, or zcgesv, with one column.
 A residual is in units of eps times the Frobenius norms of what was multiplied: below 10 is right.
 
 Usage: solvers.py --library LIBGPUBLAS [--csv FILE] [--seconds S] [--largest N] [--sizes N,N]
@@ -29,7 +30,7 @@ import time
 # Those of gecon and pocon grow with n^2 alone. Two names: a factorisation and at once what programs do with
 # its factors, which the GPU may have kept.
 LAPACK = {"getrf": 2 / 3, "potrf": 1 / 3, "gesv": 8 / 3, "gesv1": 2 / 3, "getri": 4 / 3, "potri": 2 / 3,
-          "gecon": 0, "pocon": 0, "getrf_gecon": 2 / 3, "potrf_pocon": 1 / 3,
+          "mixed1": 2 / 3, "gecon": 0, "pocon": 0, "getrf_gecon": 2 / 3, "potrf_pocon": 1 / 3,
           "getrf_getri": 2}
 LEVEL3 = {"syrk": 1, "syr2k": 2, "symm": 2, "trmm": 1, "trsm": 1, "gemm": 2}
 NUMPY = {"np_solve": 8 / 3, "np_inv": 2, "np_cholesky": 1 / 3, "np_det": 2 / 3, "np_aat": 1}
@@ -240,6 +241,14 @@ class Child:
             pivots = np.zeros(n, self.integers)
             call = self.prepare(kind, "gesv", "", n, c.shape[1], x, n, pivots, c, n, info)
             x = c
+        elif name == "mixed1":
+            c, copies = np.empty((n, 1), self.dtype, order="F"), [(x, a)]
+            work, other = np.zeros(n, self.dtype), np.zeros(n * (n + 1), self.dtype)
+            more = (np.zeros(n),) if kind == "z" else ()
+            letter, iterations = "s" if kind == "d" else "c", ctypes.c_int64()
+            words = (n, 1, x, n, np.zeros(n, self.integers), self.get("b1"), n, c, n, work, other, *more)
+            call = self.prepare(kind, letter + "gesv", "", *words, iterations, info)
+            x = c
         elif name == "getri":
             copies = [(x, self.get("lu"))] if factors is None else []
             pivots = self.made["pivots"] if factors is None else self.pivots
@@ -299,7 +308,7 @@ class Child:
             w = w + 1j * random.standard_normal(n)
         norm = lambda m: float(np.linalg.norm(m))
         t = lambda m, v: multiply(m, v.conj(), transposed=True).conj()  # without the conjugation
-        same = {"np_solve": "gesv", "np_inv": "getri", "np_cholesky": "potrf"}
+        same = {"np_solve": "gesv", "mixed1": "gesv1", "np_inv": "getri", "np_cholesky": "potrf"}
         what = same.get(name, name)
         a = self.get("p" if what in ("potrf", "potri") else "t" if what in ("trmm", "trsm") else "a")
         b = self.get("b") if what not in ("potrf", "potri") else None
@@ -509,6 +518,7 @@ def plan(arguments):
             names = arguments.only.split(",") if arguments.only else list(FLOPS)
             through_numpy = kind == "d" and n in (SMOKE_SIZES[-1:] if arguments.smoke else NUMPY_SIZES)
             names = [name for name in names if name not in NUMPY or through_numpy]
+            names = [name for name in names if name != "mixed1" or kind in "dz"]
             if n <= arguments.largest and names:
                 yield kind, n, names
 
