@@ -134,11 +134,12 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
             const int64_t piece = c->up ? min(last, col + columns_of(x, DIRECT)) : last;
             result = copy_direct(c, x, col, piece);
+            if (result) return result;
             c->queued += piece - col;
             *busy = true;
             if (!c->up) continue;
             c->moved = c->queued;
-            return result;
+            return CUDA_SUCCESS;
         } else {
             const gpb_chunk chunk = gpb_carry_chunk(x, c->up, col, last, c->up ? ring(c)->job_bytes : LOAD);
             if (c->up ? !gpb_staging_push(ring(c), &chunk) : !gpb_staging_has_room(ring(c), &chunk)) break;

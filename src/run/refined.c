@@ -24,6 +24,7 @@ void gpb_refined_begin(gpb_refined *f, gpb_residence *wide, const gpb_carry_matr
     n->element = gpb_type_bytes(f->work.system.a.type);
     n->a = wide->narrow;
     n->b = n->a + (CUdeviceptr)(n->ld * f->work.system.a.n) * n->element;
+    gpb_residence_in_arena(n);
     n->up = gpb_carry_begin(n->lane, true, from, 2);
 }
 

@@ -74,6 +74,7 @@ const char *gpb_residence_provide(gpb_residence *r)
     r->a = at;
     r->b = at + (CUdeviceptr)(r->ld * f->n * e);
     at += (CUdeviceptr)round_up(r->ld * (f->n + gpb_resident_b_cols(r->work)) * e, 256);
+    gpb_residence_in_arena(r);
     if (r->work->given) carve_refined(r, &at);
     r->info = at;
     r->arrivals = at + 4;
@@ -98,6 +99,7 @@ bool gpb_residence_provide_before_kept(gpb_residence *r)
     r->ld = ld;
     r->a = gpb_kept_at(r->lane);
     r->b = r->a - (CUdeviceptr)b;
+    gpb_residence_in_arena(r);
     r->info = r->lane->arena.at + (CUdeviceptr)workspace;
     r->arrivals = r->info + 4;
     r->moves = r->info + 8;
@@ -105,8 +107,6 @@ bool gpb_residence_provide_before_kept(gpb_residence *r)
     r->panel_width = calloc((size_t)n, sizeof *r->panel_width);
     return r->panel_width != NULL;
 }
-
-/* ---- pivots */
 
 /* ---- pivots */
 

@@ -34,7 +34,12 @@ typedef struct gpb_residence {
                                         columns come up, and are copied up to `narrowed` */
     int64_t narrowed;
     bool there;                      /* A and B have come up already */
-    int64_t ld;                      /* of A in the arena */
+    int64_t ld;                      /* of A and B in the arena */
+    /* What the launches take: A and B in the arena, or where the program has them on the device. Then A has
+       not come to the arena, and B only to be as it was after a failure. */
+    CUdeviceptr of_a, of_b;
+    int64_t lda, ldb;
+    bool a_stays, b_stays;
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
     bool by_need;                    /* what the first launches need comes up first, or is there */
@@ -51,6 +56,13 @@ typedef struct gpb_residence {
     CUresult result;                 /* the first failure; nothing is queued after it */
     const char *why;                 /* of a failure that is no error of the driver's */
 } gpb_residence;
+
+static inline void gpb_residence_in_arena(gpb_residence *r)
+{
+    r->of_a = r->a;
+    r->of_b = r->b;
+    r->lda = r->ldb = r->ld;
+}
 
 /* Cuts the arena: the products' workspace, the matrices, the pivots. NULL, or why there is no room. */
 const char *gpb_residence_provide(gpb_residence *r);

@@ -16,12 +16,22 @@ static void carry_on(gpb_residence *r)
     if (!r->result) r->result = gpb_carry_go_on(&r->down);
 }
 
-/* The number of the column that the address is in: first those of A, then those of B, which lie before kept
-   ones of A and have negative numbers there. */
+/* The number of the column that the address in the arena is in: first those of A, then those of B, which lie
+   before kept ones of A and have negative numbers there. */
 static int64_t column_of(const gpb_residence *r, CUdeviceptr at)
 {
     const int64_t column = r->ld * (int64_t)r->element;
     return at < r->a ? -ceil_div((int64_t)(r->a - at), column) : (int64_t)(at - r->a) / column;
+}
+
+/* The same of an address that a launch takes. The program's A and B may lie between each other. */
+static int64_t column_at(const gpb_residence *r, const void *at)
+{
+    const int64_t e = (int64_t)r->element, of_b = (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_b) / e;
+    const bool in_b = of_b >= 0 && of_b / r->ldb < gpb_resident_b_cols(r->work)
+                      && of_b % r->ldb < gpb_resident_b_rows(r->work);
+    if (in_b) return column_of(r, r->b) + of_b / r->ldb;
+    return (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_a) / e / r->lda;
 }
 
 /* How many columns have come up once those of the block have. */
@@ -85,7 +95,7 @@ static void narrow_what_came(gpb_residence *r)
    need, columns of B follow those of A, and what a part reads lies in columns before those that it writes. */
 static void await(gpb_residence *r, const void *at, int64_t cols)
 {
-    const int64_t first = column_of(r, (CUdeviceptr)(uintptr_t)at);
+    const int64_t first = column_at(r, at);
     const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
                                       : min(first + cols, gpb_carry_columns(&r->up));
     gpb_carry *down = r->down.count ? &r->down : NULL;
@@ -96,8 +106,8 @@ static void await(gpb_residence *r, const void *at, int64_t cols)
 /* The row and column of the whole matrix at which the block begins, which is on the diagonal. */
 static int32_t first_of(const gpb_residence *r, const gpb_factor *block)
 {
-    const CUdeviceptr shift = (CUdeviceptr)(uintptr_t)block->a - r->a;
-    return (int32_t)(shift / r->element / (CUdeviceptr)(r->ld + 1));
+    const CUdeviceptr shift = (CUdeviceptr)(uintptr_t)block->a - r->of_a;
+    return (int32_t)(shift / r->element / (CUdeviceptr)(r->lda + 1));
 }
 
 static void factor_panel(gpb_residence *r, const gpb_factor *f)
