@@ -79,11 +79,14 @@ static bool is_misaligned(const gpb_call *call, const gpb_facts *facts, enum gpb
            && ((uintptr_t)call->x[x].base % VECTOR != 0 || column % VECTOR != 0);
 }
 
+/* How often the call's depth is gone through in a launch. */
+static int depths(const gpb_call *call) { return gpb_call_products(call) / gpb_call_apart(call); }
+
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu)
 {
     const double byte_s = 1e-9 / gpu->memory_gbs;
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
-                    .k = (double)gpb_call_depth(call),
+                    .k = (double)gpb_call_depth(call) * depths(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms,
                     .element = (double)gpb_call_element(call),
                     .peak_s = gpb_generation_fma_s(gpu, call->type),
@@ -91,7 +94,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     on.triangle = gpb_packing_into_triangle(call, facts);
     for (int x = 0; x < GPB_OPERANDS; x++) {
-        on.elements[x] = gpb_call_elements(call, x);
+        on.elements[x] = gpb_call_elements(call, x) * (x == GPB_C ? 1 : depths(call));
         on.misaligned[x] = is_misaligned(call, facts, x);
     }
     if (on.triangle) on.elements[GPB_C] *= 0.5;
@@ -211,7 +214,7 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .kernel = kernel, .tuned = tuned,
         .tiles = tiles,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks,
-        .k_tiles = on->k > 0 ? along(call->k, shift_k) : 0,
+        .k_tiles = on->k > 0 ? along(call->k, shift_k) * depths(call) : 0,
         .k_tile_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = residues ? 0 : (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store

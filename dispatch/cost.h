@@ -44,9 +44,10 @@ double gpb_cost_reach(double bytes, enum gpb_place place);
 typedef struct gpb_case {
     const gpb_call *call;
     const gpb_facts *facts;
-    double m, n, k, batch, sms;
+    double m, n, k, batch, sms;  /* k of both products if they are joined */
     double element;              /* bytes */
-    double elements[GPB_OPERANDS];                  /* over all members; of C those that are computed */
+    double elements[GPB_OPERANDS];                  /* that go into C from op(A) and op(B), over all members;
+                                                       of C those that are computed */
     double peak_s;               /* of one multiply-add of a multiprocessor */
     double byte_s, passed_s;     /* of one byte of memory; of one byte in a pass */
     double launch_s;             /* of one more kernel */

@@ -103,7 +103,7 @@ static bool panels_of_fastest(gpb_plan *plan, const gpb_call *call, const gpb_fa
         plan->fallback = best.fallback;
         plan->splits = best.splits;
         plan->streamk = best.streamk;
-        const double kernels_s = gpb_call_products(call) * best.seconds;
+        const double kernels_s = gpb_call_apart(call) * best.seconds;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, kernels_s)) continue;
         plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, kernels_s);
         *usual_s = gpb_panels_usual_s(plan, call, facts, kernels_s);
@@ -196,22 +196,25 @@ static gpb_plan with_mirrored(const gpb_call *call, const gpb_facts *facts, cons
     return plan;
 }
 
-/* Kernels compute a triangle of C alone where one product is added to it. */
+/* Kernels compute a triangle of C alone where one product is added to it, or both at once. */
 static bool comes_in_turn(const gpb_call *call, const gpb_facts *facts)
 {
-    bool on_device = gpb_call_products(call) == 2 && gpb_call_multiplies(call);
+    bool on_device = gpb_call_apart(call) == 2 && gpb_call_multiplies(call);
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
     return on_device;
 }
 
 static gpb_plan in_turn(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
-    const gpb_call first = gpb_call_alone(call);
-    gpb_plan plan = gpb_decide(&first, facts, policy);
+    const gpb_call first = gpb_call_alone(call), both = gpb_call_joined(call);
+    gpb_plan plan = gpb_decide(&first, facts, policy), joined = { 0 };
     plan.in_turn = plan.gpu;
     plan.gpu_s *= 2;
     plan.host_s *= 2;
-    return plan;
+    if (gpb_call_joins(call)) joined = gpb_decide(&both, facts, policy);
+    joined.joined = joined.gpu && !is_other(&joined, policy)
+                    && (!plan.gpu || policy->kernel || joined.gpu_s < plan.gpu_s);
+    return joined.joined ? joined : plan;
 }
 
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)

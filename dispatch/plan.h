@@ -84,6 +84,7 @@ typedef struct gpb_plan {
                                     the plan is of the product with that (gpb_call_whole) */
     bool in_turn;                /* SYR2K and HER2K of operands on the device: the second product is a run of
                                     its own, behind that of the first, of which the rest of the plan is */
+    bool joined;                 /* the same in one launch: the plan is of gpb_call_joined */
     bool speculative;            /* beside a guarded kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */

@@ -58,7 +58,7 @@ static const struct { enum gpb_type type; shape of; } strips[] = {
 };
 /* Members of a batch: many small ones, and a few. */
 static const struct { shape of; int batch; } batches[] = { { { 33, 17, 9 }, 37 }, { { 70, 130, 40 }, 3 } };
-static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 200, 200, 17 } };
+static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 136, 136, 96 }, { 200, 200, 17 } };
 static const shape deep[] = { { 66, 9, 2061 } };      /* k that FFMA kernels share out */
 static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 384, 100 }, { 1000, 50, 777 },
                                 { 3, 1030, 515 },  { 1022, 1022, 64 }, { 65, 64, 4099 } };
