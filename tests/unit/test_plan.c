@@ -1044,9 +1044,9 @@ static void joined_products(void **state)
         uintptr_t off;
         bool no_maps;
     } cases[] = {
-        { NULL, GPB_TYPE_d, GPB_GENERAL, false, true, 1024, 1024, 0, false },
-        { NULL, GPB_TYPE_z, GPB_GENERAL, true, true, 512, 1024, 0, false },
-        { NULL, GPB_TYPE_z, GPB_HERMITIAN, false, true, 512, 1024, 0, false },
+        { NULL, GPB_TYPE_d, GPB_SYMMETRIC, false, true, 1024, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_z, GPB_SYMMETRIC, true, true, 512, 1024, 0, false },
+        { "dmma_tma_tiny", GPB_TYPE_z, GPB_HERMITIAN, false, true, 512, 1024, 0, false },
         { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, true, 1024, 1024, 0, false },
         { "dmma_tma_small", GPB_TYPE_z, GPB_HERMITIAN, false, true, 512, 1024, 0, false },
         { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, true, 2, 1024, 0, false },
@@ -1086,6 +1086,30 @@ static void joined_products(void **state)
         if (policy.kernel && call.k % plan.kernel->bk == 0)
             assert_true(fabs(plan.gpu_s - ask(deep, facts, policy).gpu_s) < 1e-9);
     }
+}
+
+/* Small tiles wait for their tensor copies where neither operand is contiguous along k. */
+static void copies_along_the_edge(void **state)
+{
+    (void)state;
+    static const struct { const char *kernel; bool waits; } cases[] = {
+        { "dmma_tma", false }, { "dmma_tma_small", true }, { "dmma_tma_tiny", true }
+    };
+    for (int x = 0; x < COUNT(cases); x++)
+        for (enum gpb_type type = GPB_TYPE_d; type <= GPB_TYPE_z; type += GPB_TYPE_z - GPB_TYPE_d) {
+            double seconds[2];
+            for (int t = 0; t < 2; t++) {
+                gpb_call call = syrk('L', "NT"[t], 1024, 1024);
+                gpb_facts facts = *h200;
+                call.type = type;
+                for (int i = 0; i < GPB_OPERANDS; i++) {
+                    facts.where[i].place = GPB_PLACE_DEVICE;
+                    call.x[i].ld = 1024;
+                }
+                seconds[t] = ask(call, facts, (gpb_policy){ .kernel = cases[x].kernel }).gpu_s;
+            }
+            assert_true(cases[x].waits ? seconds[0] > 1.05 * seconds[1] : seconds[0] == seconds[1]);
+        }
 }
 
 /* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
@@ -1218,6 +1242,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
         cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place), cmocka_unit_test(joined_products),
+        cmocka_unit_test(copies_along_the_edge),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(rooms_of_solvers),
