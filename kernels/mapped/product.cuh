@@ -6,7 +6,8 @@
    issue slots of the warps that multiply, and put each operand where its fragments can be read as they come,
    without bank conflicts.
 
-   With two products (gemm_args.h) the stages of the second follow those of the first. Only the producer knows.
+   With two products (gemm_args.h) the stages of the second follow those of the first. Only the producer knows
+   which is which.
 
    With PAIRS two blocks of a cluster have tiles side by side. Each fetches half of their rows of op(A) for
    both, so a stage is empty when the warps of both have read it. */
