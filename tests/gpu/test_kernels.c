@@ -131,7 +131,15 @@ static void add_other_routines(void)
 
 static void add_large(void)
 {
+    /* Aligned, so that kernels that load by tensor maps compute both products at once. Alpha is real in one
+       of two neighbours. */
+    static const enum gpb_test_routine twofold[] = { GPB_TEST_syr2k, GPB_TEST_her2k };
     ADD(medium, 3, GPB_FILL_uniform);
+    for (int x = 0; x < 4; x++) {
+        gpb_problem *p = add((shape){ 1026, 1026, 258 }, x % 2 ? "TN" : "NT", 0, GPB_FILL_uniform);
+        p->routine = twofold[x / 2];
+        p->uplo = "UL"[x % 2];
+    }
     add(large[0], pair(2), 7, GPB_FILL_uniform);
     add(large[1], pair(1), 0, GPB_FILL_uniform);
     add(large[2], "NN", 3, GPB_FILL_uniform);

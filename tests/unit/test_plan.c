@@ -1030,7 +1030,7 @@ static void triangles_in_place(void **state)
 }
 
 /* SYR2K and HER2K of operands on the device: one launch of a kernel that loads by tensor maps, planned like a
-   product of depth 2k; else two runs. */
+   product of depth 2k; else two runs. If A comes from the host, through a workspace of all of C. */
 static void joined_products(void **state)
 {
     (void)state;
@@ -1079,6 +1079,11 @@ static void joined_products(void **state)
         const gpb_plan plan = ask(call, facts, policy);
         assert_true(plan.gpu && plan.triangle == 'L' && !plan.panel[GPB_C].packs);
         assert_true(plan.joined == cases[x].joins && plan.in_turn != plan.joined);
+        facts.where[GPB_A].place = GPB_PLACE_HOST;
+        const gpb_plan from_host = ask(call, facts, policy);
+        assert_true(from_host.gpu && !from_host.joined && !from_host.in_turn && !from_host.triangle
+                    && from_host.panel[GPB_C].packs);
+        facts.where[GPB_A].place = GPB_PLACE_DEVICE;
         if (!plan.joined) continue;
         assert_int_equal(plan.kernel->form, GPB_FORM_MAPPED);
         gpb_call deep = gpb_call_alone(&call);
