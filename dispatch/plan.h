@@ -91,6 +91,8 @@ typedef struct gpb_plan {
     bool past_caches;            /* C is stored past the caches */
     int64_t load_bytes;          /* at most in a chunk of C on its way home, unless a column has more */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
+    double usual_s;              /* if gpu: the same of the run with the link of an H200. Choices that show in
+                                    the bits go by it, because the same call must give the same */
     double wait_s;               /* if gpu and the GPU is not started: the longest that the call waits, before
                                     it goes to the host */
 } gpb_plan;

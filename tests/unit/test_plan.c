@@ -1079,6 +1079,9 @@ static void joined_products(void **state)
         const gpb_plan plan = ask(call, facts, policy);
         assert_true(plan.gpu && plan.triangle == 'L' && !plan.panel[GPB_C].packs);
         assert_true(plan.joined == cases[x].joins && plan.in_turn != plan.joined);
+        facts.link.call_s *= 1000;         /* the same bits, whatever was measured */
+        assert_true(ask(call, facts, policy).joined == plan.joined);
+        facts.link.call_s /= 1000;
         facts.where[GPB_A].place = GPB_PLACE_HOST;
         const gpb_plan from_host = ask(call, facts, policy);
         assert_true(from_host.gpu && !from_host.joined && !from_host.in_turn && !from_host.triangle
