@@ -43,6 +43,8 @@ typedef struct gpb_call {
     gpb_scalar alpha, beta;
     gpb_matrix x[GPB_OPERANDS];
     int64_t batch;               /* members of the batch; 1 for a plain GEMM */
+    bool joined;                 /* of SYR2K and HER2K: one launch computes the sum of both products
+                                    (gpb_call_joined) */
 } gpb_call;
 
 /* Rows and columns of an operand as stored. */
@@ -75,6 +77,9 @@ static inline bool gpb_call_multiplies(const gpb_call *g) { return g->k > 0 && g
 
 /* How many products the call is the sum of: 2 of SYR2K and HER2K. */
 static inline int gpb_call_products(const gpb_call *g) { return g->routine == GPB_ROUTINE_SYR2K ? 2 : 1; }
+
+/* How many of them are launches of their own. */
+static inline int gpb_call_apart(const gpb_call *g) { return g->joined ? 1 : gpb_call_products(g); }
 
 /* True if op(B) is op(A)^T or op(A)^H of one matrix, or of one in each member, and nothing else is added. */
 static inline bool gpb_call_one_matrix(const gpb_call *g)
@@ -112,6 +117,20 @@ static inline gpb_call gpb_call_alone(const gpb_call *product)
     gpb_call alone = *product;
     alone.routine = GPB_ROUTINE_GEMM;
     return alone;
+}
+
+/* SYR2K or HER2K as one product of depth 2k, whose first k are the one product's and whose second k the
+   other's (gpb_mapped_args). That needs one alpha, and k > 1, or both strides of op(A) may be 1. */
+static inline bool gpb_call_joins(const gpb_call *g)
+{
+    return gpb_call_products(g) == 2 && g->k > 1 && g->batch == 1
+           && (!gpb_call_hermitian(g) || __imag__ g->alpha == 0);
+}
+static inline gpb_call gpb_call_joined(const gpb_call *g)
+{
+    gpb_call joined = *g;
+    joined.joined = true;
+    return joined;
 }
 
 /* True of an A or B of which one triangle is read, and the rest is its mirror image. */

@@ -79,11 +79,14 @@ static bool is_misaligned(const gpb_call *call, const gpb_facts *facts, enum gpb
            && ((uintptr_t)call->x[x].base % VECTOR != 0 || column % VECTOR != 0);
 }
 
+/* How often the call's depth is gone through in a launch. */
+static int depths(const gpb_call *call) { return gpb_call_products(call) / gpb_call_apart(call); }
+
 gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_generation *gpu)
 {
     const double byte_s = 1e-9 / gpu->memory_gbs;
     gpb_case on = { .call = call, .facts = facts, .m = (double)call->m, .n = (double)call->n,
-                    .k = (double)gpb_call_depth(call),
+                    .k = (double)gpb_call_depth(call) * depths(call),
                     .batch = (double)call->batch, .sms = facts->gpu.sms,
                     .element = (double)gpb_call_element(call),
                     .peak_s = gpb_generation_fma_s(gpu, call->type),
@@ -91,7 +94,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
                     .launch_s = 1e-6 * gpu->launch_us, .streamk = true };
     on.triangle = gpb_packing_into_triangle(call, facts);
     for (int x = 0; x < GPB_OPERANDS; x++) {
-        on.elements[x] = gpb_call_elements(call, x);
+        on.elements[x] = gpb_call_elements(call, x) * (x == GPB_C ? 1 : depths(call));
         on.misaligned[x] = is_misaligned(call, facts, x);
     }
     if (on.triangle) on.elements[GPB_C] *= 0.5;
@@ -109,15 +112,38 @@ static double slowdown(const gpb_tuned *tuned, const gpb_case *on, enum gpb_oper
     return transposed(tuned, on, x) * (on->misaligned[x] ? tuned->misaligned : 1);
 }
 
-/* The same for the loop over k of a kernel that reads operands in place. A MAPPED one of small tiles is slow
-   if neither op(A) nor op(B) is contiguous along k: in tiles of 64 x 32, ZHERK has for A A^H 0.81 of the
-   rate that it has for A^H A (rank_k.csv of an H100). With op(B) alone like that it is as fast as ever
-   (512 x 512 x 512 CC: evidence/dmma-tma-z.md of an H200). */
+/* The same for the loop over k of a kernel that reads operands in place. (A MAPPED one: copies_s.) */
 static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_case *on)
 {
-    if (kernel->form == GPB_FORM_MAPPED)
-        return gpb_matrix_transposed(&on->call->x[GPB_A]) ? 1 : transposed(tuned, on, GPB_B);
     return kernel->form == GPB_FORM_STRIDED ? slowdown(tuned, on, GPB_A) * slowdown(tuned, on, GPB_B) : 1;
+}
+
+/* Seconds for which a k tile of a MAPPED kernel keeps a multiprocessor busy with tensor copies. They take
+   about the same, of 1 KB or 2. A k tile is two slabs of as many k as a line has places
+   (kernels/mapped/lanes.cuh). Of an operand that is contiguous along k a copy brings all of its slab, else a
+   line of places. So small tiles are slow if neither is. If copies were all, each would take (H100, NT,
+   rank_k.csv, ns): DSYRK 1024 in tiles of 32 x 32 37, 256 x 256 x 100000 of 64 x 32 34; ZHERK 1024 31, 2048
+   32. These calls with op(A) transposed take 0.81, 0.97, 0.64 and 0.81 as long. */
+#define COPY_S 33e-9
+static double copies_s(const gpb_kernel *kernel, const gpb_case *on)
+{
+    double copies = 0;
+    if (kernel->form != GPB_FORM_MAPPED) return 0;
+    for (int x = 0; x < GPB_C; x++) {
+        const bool packs = gpb_packing_of(kernel, on->call, on->facts, x),
+                   shares = x == GPB_A && gpb_kernel_table_can(kernel, GPB_CAP_PAIRS);
+        const int places = gpb_kernel_table_edge(kernel, x) / (shares ? 2 : 1), line = kernel->bk / 2;
+        const bool along_k = packs ? x == GPB_B : gpb_call_k_down(on->call, x);
+        copies += along_k ? 2 : 2.0 * places / line;
+    }
+    return copies * COPY_S;
+}
+
+/* The least per_share and per_alone (cost.h) that these copies leave. */
+static double least_share(const gpb_kernel *kernel, const gpb_case *on)
+{
+    const double copies = copies_s(kernel, on);
+    return copies > 0 ? copies / ((double)kernel->bm * kernel->bn * kernel->bk * on->peak_s) : 0;
 }
 
 /* Number of tiles along a size, the last perhaps incomplete. Their edges are powers of two. */
@@ -205,13 +231,14 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
     const double slices = sliced && kernel->math == GPB_MATH_TF32 ? on->element / 2 : on->element;
     const double element = sliced && gpb_type_is_complex(kernel->type) ? 1.5 * slices : slices;
     const double result = call->beta != 0 ? 2 * on->element : on->element;
-    const double places = on->sms * tuned->blocks, per_place = 1 / places;
+    const double places = on->sms * tuned->blocks, per_place = 1 / places, least = least_share(kernel, on);
     const double tiles = high * tiles_in(kernel, rows, cols, high * kernel->bm, on) * on->batch;
     return (gpb_kernel_cost){
         .kernel = kernel, .tuned = tuned,
+        .per_share = max(tuned->per_share, least), .per_alone = max(tuned->per_alone, least),
         .tiles = tiles,
         .places = places, .per_place = per_place, .per_sm = per_place * tuned->blocks,
-        .k_tiles = on->k > 0 ? along(call->k, shift_k) : 0,
+        .k_tiles = on->k > 0 ? along(call->k, shift_k) * depths(call) : 0,
         .k_tile_s = (double)kernel->bm * kernel->bn * kernel->bk * on->peak_s * hindrance(kernel, tuned, on),
         .memory_s = residues ? 0 : (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store
@@ -278,7 +305,7 @@ double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
     double k_tiles = cut ? whole(c->k_tiles / splits) : c->k_tiles;
     double waves = (double)(int64_t)min(blocks * c->per_place + 1e-9, 1e15);
     double rest = whole((blocks - waves * c->places) * c->per_sm - 1e-9);
-    double loop = waves * t->blocks * t->per_share + (rest > 0 ? max(t->per_alone, rest * t->per_share) : 0);
+    double loop = waves * t->blocks * c->per_share + (rest > 0 ? max(c->per_alone, rest * c->per_share) : 0);
     double fixed = (waves + (rest > 0)) * t->tile_us * 1e-6
                    + (cut ? c->part_fixed_s + splits * c->part_s : 0);
     return together(loop * k_tiles * c->k_tile_s, c->memory_s) + fixed + c->other_s;
@@ -286,7 +313,7 @@ double gpb_cost_seconds(const gpb_kernel_cost *c, int splits)
 
 double gpb_cost_min_cut(const gpb_kernel_cost *c)
 {
-    double loop = c->tiles * c->per_sm * c->k_tiles * c->k_tile_s * c->tuned->per_share;
+    double loop = c->tiles * c->per_sm * c->k_tiles * c->k_tile_s * c->per_share;
     return max(loop, c->memory_s) + c->tuned->tile_us * 1e-6 + c->part_fixed_s + 2 * c->part_s + c->other_s;
 }
 
@@ -297,7 +324,8 @@ double gpb_cost_min(const gpb_kernel *kernel, const gpb_tuned *tuned, const gpb_
     double fixed = (tuned->fixed_us + tuned->tile_us) * 1e-6
                    + (gpb_kernel_table_guarded(kernel) ? on->launch_s : 0);
     double fmas = rows * cols * on->k * on->batch * (on->triangle ? 0.5 : 1);
-    double loop = fmas * on->peak_s * tuned->per_share * hindrance(kernel, tuned, on);
+    double share = max(tuned->per_share, least_share(kernel, on));
+    double loop = fmas * on->peak_s * share * hindrance(kernel, tuned, on);
     /* the least that any form reads */
     double bytes = 0.5 * on->element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                    + on->element * on->elements[GPB_C] * tuned->per_store;

@@ -24,8 +24,7 @@ typedef struct gpb_tuned {
                                     nothing else limits it */
     double trans[2], misaligned; /* factors by which it is slower if op(A) is transposed; if op(B) is; if an
                                     operand's columns do not begin at multiples of 16 bytes (then the loop of
-                                    a STRIDED kernel is slower, else the passes; of a MAPPED kernel's loop
-                                    op(B)'s counts alone, and that if op(A) is not transposed) */
+                                    a STRIDED kernel is slower, else the passes) */
     double misaligned_c;         /* the same for writing C */
 } gpb_tuned;
 #define GPB_TUNED(row, arch, blocks, share, alone, tile_us, fixed_us, join_us, load, store, ta, tb,     \
@@ -44,9 +43,10 @@ double gpb_cost_reach(double bytes, enum gpb_place place);
 typedef struct gpb_case {
     const gpb_call *call;
     const gpb_facts *facts;
-    double m, n, k, batch, sms;
+    double m, n, k, batch, sms;  /* k of both products if they are joined */
     double element;              /* bytes */
-    double elements[GPB_OPERANDS];                  /* over all members; of C those that are computed */
+    double elements[GPB_OPERANDS];                  /* that go into C from op(A) and op(B), over all members;
+                                                       of C those that are computed */
     double peak_s;               /* of one multiply-add of a multiprocessor */
     double byte_s, passed_s;     /* of one byte of memory; of one byte in a pass */
     double launch_s;             /* of one more kernel */
@@ -61,6 +61,7 @@ gpb_case gpb_cost_case(const gpb_call *call, const gpb_facts *facts, const gpb_g
 typedef struct gpb_kernel_cost {
     const gpb_kernel *kernel;
     const gpb_tuned *tuned;
+    double per_share, per_alone; /* tuned's, or more if tensor copies are slower than the loop */
     double tiles;                /* of C, over all members of a batch */
     double places;               /* blocks that the GPU holds at once */
     double per_place, per_sm;    /* its inverse; the inverse of the number of multiprocessors */

@@ -93,9 +93,9 @@ static gpb_choice pick(const gpb_call *call, const gpb_facts *facts, const gpb_p
 }
 
 /* Chooses the panels of the fastest kernel that fits. If none does, tries again without workspace
-   (`no_workspace`). *usual_s: what the run takes at an H200's rates. */
+   (`no_workspace`). */
 static bool panels_of_fastest(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
-                              const gpb_policy *policy, double *usual_s)
+                              const gpb_policy *policy)
 {
     for (int no_workspace = 0; no_workspace < 2; no_workspace++) {
         const gpb_choice best = pick(call, facts, policy, no_workspace);
@@ -103,10 +103,10 @@ static bool panels_of_fastest(gpb_plan *plan, const gpb_call *call, const gpb_fa
         plan->fallback = best.fallback;
         plan->splits = best.splits;
         plan->streamk = best.streamk;
-        const double kernels_s = gpb_call_products(call) * best.seconds;
+        const double kernels_s = gpb_call_apart(call) * best.seconds;
         if (!plan->kernel || !gpb_panels_choose(plan, call, facts, kernels_s)) continue;
         plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, kernels_s);
-        *usual_s = gpb_panels_usual_s(plan, call, facts, kernels_s);
+        plan->usual_s = gpb_panels_usual_s(plan, call, facts, kernels_s);
         return true;
     }
     return false;
@@ -121,13 +121,13 @@ static bool make_panels(gpb_plan *plan, const gpb_call *call, const gpb_facts *f
 {
     gpb_plan plain = *plan;
     gpb_facts without = *facts;
-    double residues_s, plain_s;
     bool on_device = true;
-    if (!panels_of_fastest(plan, call, facts, policy, &residues_s)) return false;
+    if (!panels_of_fastest(plan, call, facts, policy)) return false;
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
     if (on_device || policy->kernel || plan->kernel->form != GPB_FORM_RESIDUES) return true;
     without.gpu.no_residues = true;
-    if (panels_of_fastest(&plain, call, &without, policy, &plain_s) && residues_s > WORTH_RESIDUES * plain_s)
+    if (panels_of_fastest(&plain, call, &without, policy)
+        && plan->usual_s > WORTH_RESIDUES * plain.usual_s)
         *plan = plain;
     return true;
 }
@@ -196,22 +196,26 @@ static gpb_plan with_mirrored(const gpb_call *call, const gpb_facts *facts, cons
     return plan;
 }
 
-/* Kernels compute a triangle of C alone where one product is added to it. */
+/* Kernels compute a triangle of C alone where one product is added to it, or both at once. */
 static bool comes_in_turn(const gpb_call *call, const gpb_facts *facts)
 {
-    bool on_device = gpb_call_products(call) == 2 && gpb_call_multiplies(call);
+    bool on_device = gpb_call_apart(call) == 2 && gpb_call_multiplies(call);
     for (int x = 0; x < GPB_OPERANDS; x++) on_device &= gpb_where_is(facts, x, GPB_PLACE_DEVICE);
     return on_device;
 }
 
 static gpb_plan in_turn(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy)
 {
-    const gpb_call first = gpb_call_alone(call);
-    gpb_plan plan = gpb_decide(&first, facts, policy);
+    const gpb_call first = gpb_call_alone(call), both = gpb_call_joined(call);
+    gpb_plan plan = gpb_decide(&first, facts, policy), joined = { 0 };
     plan.in_turn = plan.gpu;
     plan.gpu_s *= 2;
+    plan.usual_s *= 2;
     plan.host_s *= 2;
-    return plan;
+    if (gpb_call_joins(call)) joined = gpb_decide(&both, facts, policy);
+    joined.joined = joined.gpu && !is_other(&joined, policy)
+                    && (!plan.gpu || policy->kernel || joined.usual_s < plan.usual_s);
+    return joined.joined ? joined : plan;
 }
 
 static gpb_plan until_started(gpb_plan plan, const gpb_facts *facts)

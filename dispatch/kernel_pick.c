@@ -54,7 +54,7 @@ static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
     return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED
             || kernel->form == GPB_FORM_MAPPED)
-           && gpb_call_multiplies(call) && gpb_call_products(call) == 1;
+           && gpb_call_multiplies(call) && gpb_call_apart(call) == 1;
 }
 
 /* Rounds a number of parts to three significant bits, as tried in tests/bench/fit.c. */
@@ -272,7 +272,8 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
                               | (uint64_t)(x != GPB_C && gpb_packing_mapped(g, facts, x)) << 3;
         flags |= lies << (2 + 4 * x);
     }
-    flags |= (uint64_t)gpb_call_one_matrix(g) << 13;       /* of C there are only bits 10 and 11 */
+    /* Of C there are only bits 10 and 11. */
+    flags |= (uint64_t)gpb_call_one_matrix(g) << 13 | (uint64_t)g->joined << 12;
     flags |= (uint64_t)facts->gpu.no_residues << 14 | (uint64_t)facts->gpu.no_maps << 15;
     flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;

@@ -70,6 +70,9 @@ bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_f
 {
     /* The places of boxes beyond an edge have 32 bits as well, and complex numbers two each. */
     const int64_t most = INT32_MAX / (gpb_type_is_complex(kernel->type) ? 2 : 1) - 256;
+    if (call->joined
+        && (kernel->form != GPB_FORM_MAPPED || call->k > most / 2 || !gpb_packing_mapped(call, facts, GPB_A)))
+        return false;
     if (kernel->form == GPB_FORM_RESIDUES) return !facts->gpu.no_residues && call->k <= GPB_RESIDUE_MAX_K;
     /* It adds to no C, as the second product of SYR2K does. */
     if (kernel->form == GPB_FORM_PADDED_C) return gpb_call_products(call) == 1;
@@ -81,7 +84,7 @@ bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_f
 bool gpb_packing_into_triangle(const gpb_call *call, const gpb_facts *facts)
 {
     return call->x[GPB_C].uplo != 'G' && gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE)
-           && gpb_call_products(call) == 1;
+           && gpb_call_apart(call) == 1;
 }
 
 int gpb_packing_triangle(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)

@@ -32,7 +32,7 @@ bool gpb_packing_aligned(const gpb_call *call, enum gpb_operand x);
    member. */
 bool gpb_packing_mapped(const gpb_call *call, const gpb_facts *facts, enum gpb_operand x);
 /* False if a MAPPED, RESIDUES or PADDED_C kernel cannot compute the call at all. True for every other
-   kernel. */
+   kernel; but if the call is joined, only of MAPPED ones, where nothing has to be packed. */
 bool gpb_packing_can(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
 /* True if an operand is packed for a kernel that takes others in strips (panels.h). Then none of this call
    comes in strips. */

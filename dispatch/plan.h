@@ -84,12 +84,15 @@ typedef struct gpb_plan {
                                     the plan is of the product with that (gpb_call_whole) */
     bool in_turn;                /* SYR2K and HER2K of operands on the device: the second product is a run of
                                     its own, behind that of the first, of which the rest of the plan is */
+    bool joined;                 /* the same in one launch: the plan is of gpb_call_joined */
     bool speculative;            /* beside a guarded kernel: tiles are computed without the fallback kernels
                                     until a block is flagged */
     bool crew;                   /* the crew copies; else the calling thread alone */
     bool past_caches;            /* C is stored past the caches */
     int64_t load_bytes;          /* at most in a chunk of C on its way home, unless a column has more */
     double host_s, gpu_s;        /* predicted seconds, start_s not counted */
+    double usual_s;              /* if gpu: the same of the run with the link of an H200. Choices that show in
+                                    the bits go by it, because the same call must give the same */
     double wait_s;               /* if gpu and the GPU is not started: the longest that the call waits, before
                                     it goes to the host */
 } gpb_plan;

@@ -81,10 +81,15 @@ typedef struct gpb_tensor_map {
    The map of an operand has three dimensions: its contiguous one, the other one, the members of the batch
    (one member if the stride is 0). It is of FP64, so a complex number has two places in the first. A copy
    brings GPB_MAPPED_LINE bytes (of k, or of places of a tile) times GPB_MAPPED_BOX, in a swizzle of the same
-   128 bytes. */
+   128 bytes.
+   Of SYR2K and HER2K there may be a second product: C = alpha (op(A) op(B) + op(B)^T op(A)^T) + beta C, where
+   conj_a and conj_b are of whatever stands on the left and on the right. Then there is one member, m is n,
+   k is below 2^30 (complex: 2^29), and rsa is 1 where csb is. The k tiles of the second product follow those
+   of the first, of which the last may be incomplete; splits are of all of them. */
 typedef struct gpb_mapped_args {
-    gpb_tensor_map a, b;
+    gpb_tensor_map map[4];                 /* of op(A), op(B); of the second product: op(B)^T, op(A)^T */
     gpb_gemm_args gemm;
+    int products;                          /* 1 or 2 */
 } gpb_mapped_args;
 #define GPB_MAPPED_LINE 128
 /* Lines of a copy. k is contiguous: places of a tile, or half of them if two blocks share them. Else k. */

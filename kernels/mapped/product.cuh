@@ -6,6 +6,9 @@
    issue slots of the warps that multiply, and put each operand where its fragments can be read as they come,
    without bank conflicts.
 
+   With two products (gemm_args.h) the stages of the second follow those of the first. Only the producer knows
+   which is which.
+
    With PAIRS two blocks of a cluster have tiles side by side. Each fetches half of their rows of op(A) for
    both, so a stage is empty when the warps of both have read it. */
 #ifndef GPB_MAPPED_PRODUCT_CUH
@@ -78,18 +81,32 @@ template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_o
     return at;
 }
 
-/* The k of part z % splits of a member, as gpb_tile_at has it: the first one, and stages. */
+/* The stages of part z % splits of a member, as gpb_tile_at cuts k: the first one, and how many. Those of a
+   second product are counted behind the first's. */
 struct gpb_mapped_stretch {
-    int from;
-    unsigned stages;
+    unsigned first, stages;
 };
-template <int BK> static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k(const gpb_gemm_args &g,
-                                                                                    unsigned z)
+template <int BK> static __device__ __forceinline__ unsigned gpb_mapped_stages(const gpb_gemm_args &g)
 {
-    const unsigned splits = gpb_splits_of(g), stages = (unsigned)((gpb_fresh(g.k) + BK - 1) / BK);
+    return (unsigned)((gpb_fresh(g.k) + BK - 1) / BK);
+}
+template <int BK>
+static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k(const gpb_mapped_args &args, unsigned z)
+{
+    const unsigned splits = gpb_splits_of(args.gemm),
+                   stages = gpb_mapped_stages<BK>(args.gemm) * (unsigned)args.products;
     if (splits == 1) return { 0, stages };             /* no divisions before the first copy */
     const unsigned depth = (stages + splits - 1) / splits, first = min(z % splits * depth, stages);
-    return { (int)first * BK, min(depth, stages - first) };
+    return { first, min(depth, stages - first) };
+}
+/* What of these is the first (0) or the second (1) product's, counted from its own beginning. */
+template <int BK, unsigned PRODUCT>
+static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k_of(const gpb_mapped_args &args, unsigned z)
+{
+    const gpb_mapped_stretch all = gpb_mapped_k<BK>(args, z);
+    const unsigned each = gpb_mapped_stages<BK>(args.gemm), begin = max(all.first, PRODUCT * each),
+                   end = min(all.first + all.stages, (PRODUCT + 1) * each);
+    return { begin - PRODUCT * each, end > begin ? end - begin : 0 };
 }
 
 /* EDGE places of a slab from `place` on, or this block's part of them for both blocks of a pair. Maps are of
@@ -111,30 +128,43 @@ static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_t
     }
 }
 
+/* Fills stages with what of part z is that product's. Each product has code of its own, because 24 registers
+   have no room for the addresses of its maps. */
+template <class shape, gpb_along A, gpb_along B, unsigned PRODUCT>
+static __device__ __forceinline__ void gpb_mapped_fill(const gpb_mapped_args &args, const gpb_origin &at,
+                                                       unsigned z, gpb_mapped_ring<shape> &ring)
+{
+    using T = typename shape::type;
+    const gpb_gemm_args &g = args.gemm;
+    const gpb_mapped_stretch stretch = gpb_mapped_k_of<shape::BK, PRODUCT>(args, z);
+    const int l = z / gpb_splits_of(g), member_a = g.stride_a ? l : 0, member_b = g.stride_b ? l : 0;
+    int k = (int)stretch.first * shape::BK;
+#pragma unroll 1
+    for (unsigned left = stretch.stages; left; left--, ring.next()) {
+        const unsigned full = ring.full + ring.stage * 8;
+        unsigned to = ring.data + ring.at();
+        ring.wait_empty();
+        gpb_mbarrier_expect(full, shape::STAGE);
+#pragma unroll
+        for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB<T>, to += shape::A + shape::B) {
+            gpb_mapped_fetch<T, A, shape::BM, shape::SHARERS>(to, &args.map[2 * PRODUCT], (int)at.i0, k,
+                                                              member_a, full);
+            gpb_mapped_fetch<T, B, shape::BN, 1>(to + shape::A, &args.map[2 * PRODUCT + 1], (int)at.j0, k,
+                                                 member_b, full);
+        }
+    }
+}
+
 template <class shape, gpb_along A, gpb_along B>
 static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args &args,
                                                           gpb_mapped_ring<shape> ring)
 {
-    using T = typename shape::type;
     const gpb_gemm_args &g = args.gemm;
     const gpb_origin at = gpb_mapped_origin<shape>(g);
     const unsigned splits = gpb_splits_of(g);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
-        const gpb_mapped_stretch stretch = gpb_mapped_k<shape::BK>(g, z);
-        const int l = z / splits, member_a = g.stride_a ? l : 0, member_b = g.stride_b ? l : 0;
-        int k = stretch.from;
-#pragma unroll 1
-        for (unsigned left = stretch.stages; left; left--, ring.next()) {
-            const unsigned full = ring.full + ring.stage * 8;
-            unsigned to = ring.data + ring.at();
-            ring.wait_empty();
-            gpb_mbarrier_expect(full, shape::STAGE);
-#pragma unroll
-            for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB<T>, to += shape::A + shape::B) {
-                gpb_mapped_fetch<T, A, shape::BM, shape::SHARERS>(to, &args.a, (int)at.i0, k, member_a, full);
-                gpb_mapped_fetch<T, B, shape::BN, 1>(to + shape::A, &args.b, (int)at.j0, k, member_b, full);
-            }
-        }
+        gpb_mapped_fill<shape, A, B, 0>(args, at, z, ring);
+        gpb_mapped_fill<shape, A, B, 1>(args, at, z, ring);
     }
 }
 
@@ -306,16 +336,17 @@ static __device__ __forceinline__ void gpb_mapped_store_any(const gpb_gemm_args 
 }
 
 template <class shape, gpb_along A, gpb_along B>
-static __device__ __forceinline__ void gpb_mapped_consume(const gpb_gemm_args &g,
+static __device__ __forceinline__ void gpb_mapped_consume(const gpb_mapped_args &args,
                                                           gpb_mapped_ring<shape> ring)
 {
     using T = typename shape::type;
+    const gpb_gemm_args &g = args.gemm;
     const gpb_lanes<T, A, B> lanes(g, ring.data + shape::warp_i() * shape::LINE,
                                    ring.data + shape::A + shape::warp_j() * shape::LINE);
     const unsigned splits = gpb_splits_of(g);
 #pragma unroll 1
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
-        const unsigned stages = gpb_mapped_k<shape::BK>(g, z).stages;
+        const unsigned stages = gpb_mapped_k<shape::BK>(args, z).stages;
         double sum[shape::NB][4 * shape::MB] = {};
         if (stages) gpb_mapped_multiply<shape, A, B>(sum, lanes, ring, stages);
         /* Or the order in which sums are stored would move them about in the loop. */
@@ -344,7 +375,7 @@ static __device__ __forceinline__ void gpb_mapped_in(const gpb_mapped_args &args
         if (threadIdx.x == 0) gpb_mapped_produce<shape, A, B>(args, ring);
     } else {
         gpb_registers_more<shape::REGISTERS>();
-        gpb_mapped_consume<shape, A, B>(args.gemm, ring);
+        gpb_mapped_consume<shape, A, B>(args, ring);
     }
 }
 
@@ -363,8 +394,7 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
     ring.full = gpb_shared_address(full);
     ring.empty = gpb_shared_address(empty);
     if (threadIdx.x == 0) {
-        gpb_tensor_prefetch(&args.a);
-        gpb_tensor_prefetch(&args.b);
+        for (int x = 0; x < 2 * args.products; x++) gpb_tensor_prefetch(&args.map[x]);
         for (int s = 0; s < shape::STAGES; s++) {
             gpb_mbarrier_init(ring.full + s * 8, 1);
             gpb_mbarrier_init(ring.empty + s * 8, shape::WARPS * shape::SHARERS);

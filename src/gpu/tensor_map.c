@@ -43,23 +43,31 @@ static CUresult encode(const gpb_kernel *kernel, const gpb_gemm_args *args, cons
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
 
-CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, gpb_mapped_args *mapped)
+CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, int products,
+                             gpb_mapped_args *mapped)
 {
-    *mapped = (gpb_mapped_args){ .gemm = *args };
+    *mapped = (gpb_mapped_args){ .gemm = *args, .products = products };
     if (args->k == 0 || (args->alpha[0] == 0 && args->alpha[1] == 0)) return CUDA_SUCCESS;
     if (!gpb_tensor_map_known()) return CUDA_ERROR_NOT_SUPPORTED;
     const int sharers = gpb_kernel_table_can(kernel, GPB_CAP_PAIRS) ? 2 : 1;
-    const operand a = { args->a, args->m, args->rsa, args->csa, args->stride_a, kernel->bm, sharers },
-                  b = { args->b, args->n, args->csb, args->rsb, args->stride_b, kernel->bn, 1 };
-    const CUresult result = encode(kernel, args, &a, &mapped->a);
-    return result ? result : encode(kernel, args, &b, &mapped->b);
+    CUresult result = CUDA_SUCCESS;
+    for (int x = 0; x < 2 * products && !result; x++) {
+        const bool of_a = x == 0 || x == 3, left = x % 2 == 0;
+        const int edge = left ? kernel->bm : kernel->bn, blocks = left ? sharers : 1;
+        const operand as
+            = of_a ? (operand){ args->a, args->m, args->rsa, args->csa, args->stride_a, edge, blocks }
+                   : (operand){ args->b, args->n, args->csb, args->rsb, args->stride_b, edge, blocks };
+        result = encode(kernel, args, &as, &mapped->map[x]);
+    }
+    return result;
 }
 #else
 bool gpb_tensor_map_known(void) { return false; }
 
-CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, gpb_mapped_args *mapped)
+CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args, int products,
+                             gpb_mapped_args *mapped)
 {
-    (void)kernel, (void)args, (void)mapped;
+    (void)kernel, (void)args, (void)products, (void)mapped;
     return CUDA_ERROR_NOT_SUPPORTED;
 }
 #endif

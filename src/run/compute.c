@@ -105,6 +105,15 @@ static const char *why_no_lane(void)
     return gpb_gpu_started() ? "no stream or pinned memory could be created" : gpb_gpu_why();
 }
 
+/* The GPU has computed or begun some of C. */
+static bool has_begun(const gpb_progress *p)
+{
+    return p->tiles || p->members || p->cols || p->steps || p->blocks_missing || p->undrained;
+}
+
+/* After a failure: two runs can still compute what was joined. */
+static bool goes_in_turn(const gpb_job *job) { return job->call->joined && !has_begun(&job->progress); }
+
 /* NULL, or the reason why the GPU has not computed all of it. */
 static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *policy)
 {
@@ -114,16 +123,10 @@ static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *
     if (lane) gpb_lanes_give(lane);
     /* No warning, because the driver ends before the program does. */
     if (failure && gpb_gpu_leaving()) gpb_gpu_await_end();
-    else if (failure && warn)
+    else if (failure && warn && !goes_in_turn(job))
         gpb_log_warn("the GPU failed (%s); the host computes%s", failure,
                      gpb_gpu_started() ? " this call" : " all calls from now on");
     return failure;
-}
-
-/* The GPU has computed or begun some of C. */
-static bool has_begun(const gpb_progress *p)
-{
-    return p->tiles || p->members || p->cols || p->steps || p->blocks_missing || p->undrained;
 }
 
 /* Has the host compute the rest. */
@@ -157,7 +160,7 @@ static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     out.bytes_down = job.progress.bytes_down;
     /* If no operand was touched and all are in host memory, the door passes the caller's own arguments to the
        host. Else the host computes here what is left of C. */
-    out.done = !out.failure || has_begun(&job.progress) || gpb_facts_on_gpu(facts);
+    out.done = !out.failure || has_begun(&job.progress) || (gpb_facts_on_gpu(facts) && !goes_in_turn(&job));
     if (out.failure && out.done) finish(&job);
     free(job.progress.flagged_blocks);
     gpb_driver_capture_mode(&mode);
@@ -165,9 +168,9 @@ static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     return out;
 }
 
-gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+/* The two products of SYR2K or HER2K, one behind the other. */
+static gpb_outcome in_turn(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
-    if (!plan.in_turn) return one(call, facts, policy, plan);
     const gpb_call behind = gpb_call_second(call), first = gpb_call_alone(call),
                    second = gpb_call_alone(&behind);
     const gpb_outcome before = one(&first, facts, policy, plan);
@@ -178,4 +181,15 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     out.bytes_up += before.bytes_up;
     out.bytes_down += before.bytes_down;
     return out;
+}
+
+gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+{
+    if (plan.in_turn) return in_turn(call, facts, policy, plan);
+    if (!plan.joined) return one(call, facts, policy, plan);
+    const gpb_call both = gpb_call_joined(call);
+    const gpb_outcome out = one(&both, facts, policy, plan);
+    if (out.done) return out;
+    facts->gpu.no_maps = true;           /* the kernels that can do both */
+    return in_turn(call, facts, policy, gpb_decide(call, facts, policy));
 }

@@ -16,7 +16,8 @@ static CUresult launch_mapped(gpb_run *r, const gpb_kernel *kernel, const gpb_ge
                               int64_t splits)
 {
     gpb_mapped_args mapped;
-    CUresult result = gpb_tensor_map_bind(kernel, args, &mapped);
+    const int products = r->call->joined ? 2 : 1;
+    CUresult result = gpb_tensor_map_bind(kernel, args, products, &mapped);
     if (result) return result;
     return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
         .which = gpb_kernels_number(kernel),

@@ -421,7 +421,7 @@ static CUresult run_call(gpb_lane *lane, gpb_job *job, const gpb_call *stored)
     *lane->flagged = 0;
     CUresult result = follow_legacy(&f.run);
     if (!result && stored) result = mirror(&f.run, stored);
-    if (gpb_call_products(job->call) == 2) {
+    if (gpb_call_apart(job->call) == 2) {
         second = gpb_operand_second(&f.run, &other);
         f.run.second = &second;
     }

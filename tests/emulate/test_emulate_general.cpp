@@ -3,7 +3,8 @@
    and z, as compiled for the GPU, on the CPU (emulate.h). Values are compared with sums of twice the
    precision; nothing is read outside the operands or written outside C; operands lie at any multiple of a
    real number's size; k is whole, in parts and shared out by Stream-K; and the bits are the same for any
-   order of threads and blocks and however late copies happen. */
+   order of threads and blocks and however late copies happen. Kernels of mapped/ compute two products,
+   too. */
 #include <cmath>
 #include <complex>
 #include <cstdio>
@@ -22,9 +23,9 @@
 
 /* What is launched. One thread of a kernel: */
 static gpb_gemm_args launched;
-static gpb_tensor_map map_a, map_b;
+static gpb_mapped_args mapped;
 template <void (*KERNEL)(gpb_gemm_args)> static void thread_of() { KERNEL(launched); }
-template <void (*KERNEL)(gpb_mapped_args)> static void thread_of() { KERNEL({ map_a, map_b, launched }); }
+template <void (*KERNEL)(gpb_mapped_args)> static void thread_of() { KERNEL(mapped); }
 
 struct row {
     const char *name;
@@ -65,7 +66,8 @@ struct problem {
     how by;
     double alpha[2], beta[2];
     char uplo = 0;                       /* 'U', 'L': that triangle of C alone */
-    bool hermitian = false;
+    bool hermitian = false, joined = false;          /* joined: both products of SYR2K or HER2K */
+    int64_t members() const { return joined ? 1 : 2; }
     bool has(int64_t i, int64_t j) const { return !uplo || (uplo == 'U' ? i <= j : i >= j); }
 };
 
@@ -95,7 +97,8 @@ template <class R, int PARTS> struct operand {
                     = std::normal_distribution<R>()(numbers);
     }
     R *place(int64_t l, int64_t i, int64_t j) { return at + (l * stride + i * rs + j * cs) * PARTS; }
-    complex operator()(int64_t l, int64_t i, int64_t j)
+    complex operator()(int64_t l, int64_t i, int64_t j) { return as(l, i, j, conj); }
+    complex as(int64_t l, int64_t i, int64_t j, bool conj)
     {
         R *x = place(l, i, j);
         return { x[0], PARTS == 1 ? 0 : conj ? -x[1] : x[1] };
@@ -143,7 +146,7 @@ template <class R, int PARTS> struct trial {
             g.alpha[x] = p.alpha[x];
             g.beta[x] = p.beta[x];
         }
-        g.batch = 2;
+        g.batch = p.members();
         g.rsa = a.rs;
         g.csa = a.cs;
         g.rsb = b.rs;
@@ -158,7 +161,7 @@ template <class R, int PARTS> struct trial {
         g.hermitian = p.hermitian;
         if (p.by == ::PARTS) g.splits = 2;
         if (p.by == ITEMS) {
-            for (int64_t l = 0; l < 2; l++)
+            for (int64_t l = 0; l < p.members(); l++)
                 items.push_back({ a.place(l, 0, 0), b.place(l, 0, 0), c.place(l, 0, 0) });
             g.items = items.data();
         }
@@ -191,19 +194,22 @@ template <class R, int PARTS> struct trial {
     {
         const double u = sizeof(R) == 4 ? 0x1p-24 : 0x1p-53;
         const bool raw = p.by == ::PARTS;
+        const int64_t depth = p.k * (p.joined ? 2 : 1);
         const complex alpha = raw ? 1 : complex(g.alpha[0], g.alpha[1]),
                       beta = raw ? 0 : complex(g.beta[0], p.hermitian ? 0 : g.beta[1]);
         operand<R, PARTS> expected = before;
         expected.at = expected.room.data() + (before.at - before.room.data());
         double worst = 0;
-        for (int64_t l = 0; l < 2; l++)
+        for (int64_t l = 0; l < p.members(); l++)
             for (int64_t j = 0; j < p.n; j++)
                 for (int64_t i = 0; i < p.m; i++) {
                     if (!p.has(i, j)) continue;
                     std::complex<long double> sum;
                     double weight = 0;
-                    for (int64_t q = 0; q < p.k; q++) {
-                        const complex x = a(l, i, q), y = b(l, q, j);
+                    for (int64_t r = 0; r < depth; r++) {
+                        const int64_t q = r % p.k;
+                        const complex x = r < p.k ? a(l, i, q) : b.as(l, q, i, a.conj),
+                                      y = r < p.k ? b(l, q, j) : a.as(l, j, q, b.conj);
                         sum += std::complex<long double>(x) * std::complex<long double>(y);
                         weight += std::abs(x) * std::abs(y);
                     }
@@ -214,7 +220,7 @@ template <class R, int PARTS> struct trial {
                         truth = truth.real();
                         if (got(l, i, j).imag() != 0) worst = 1;
                     }
-                    const double bound = u * ((2 * p.k + 6) * std::abs(alpha) * weight
+                    const double bound = u * ((2 * depth + 6) * std::abs(alpha) * weight
                                               + 6 * std::abs(beta) * std::abs(old));
                     const double off = (double)std::abs(std::complex<long double>(got(l, i, j)) - truth);
                     worst = std::max(worst, off <= bound ? 0 : 1.0);
@@ -234,7 +240,8 @@ template <class R, int PARTS> struct trial {
     const char *run()
     {
         const int64_t tiles = GPB_TILES_OF(p.uplo, p.m, p.n, r.bm, r.bn);
-        const gpb_emulate_dim plain = { (unsigned)tiles, 1, (unsigned)(2 * (g.splits > 1 ? 2 : 1)) };
+        const gpb_emulate_dim plain = { (unsigned)tiles, 1,
+                                        (unsigned)(p.members() * (g.splits > 1 ? 2 : 1)) };
         const gpb_emulate_dim shared = { (unsigned)(g.streamk_blocks + tiles * 2 - g.streamk_tiles), 1, 1 };
         const std::vector<R> room = c.room;
         operand<R, PARTS> old = c;
@@ -244,8 +251,13 @@ template <class R, int PARTS> struct trial {
             c.room = room;
             for (R &x : partials) x = NAN;
             launched = g;
-            a.map(&map_a, true, r.bm);
-            b.map(&map_b, false, r.bn);
+            mapped = {};
+            mapped.gemm = g;
+            mapped.products = p.joined ? 2 : 1;
+            a.map(&mapped.map[0], true, r.bm);
+            b.map(&mapped.map[1], false, r.bn);
+            b.map(&mapped.map[2], false, r.bm);
+            a.map(&mapped.map[3], true, r.bn);
             const int faults = gpb_emulate_run({ r.thread, g.streamk_blocks ? shared : plain,
                                                  (unsigned)r.threads, turn == 1, turn == 1, a.span(),
                                                  b.span() });
@@ -264,6 +276,47 @@ template <class R, int PARTS> static const char *run(int number, const problem &
     return t.run();
 }
 
+/* True if that is right; else says what was wrong. */
+static bool is_right(int number, const problem &p)
+{
+    const row &r = rows[number];
+    const char *what = r.type == 'd'   ? run<double, 1>(number, p)
+                       : r.type == 'c' ? run<float, 2>(number, p)
+                                       : run<double, 2>(number, p);
+    if (what)
+        printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s, triangle %c%s%s: %s\n", r.type, r.name,
+               (long)p.m, (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[p.by], p.uplo ? p.uplo : 'G',
+               p.hermitian ? " (Hermitian)" : "", p.joined ? ", joined" : "", what);
+    return !what;
+}
+
+static bool is_wanted(const row &r, int argc, char **argv)
+{
+    bool wanted = argc == 1;
+    for (int a = 1; a < argc; a++) wanted |= !strcmp(argv[a], r.name);
+    return wanted;
+}
+
+/* Both products of SYR2K and HER2K in one launch: k that ends within a tile and with one, in each part of k
+   what is of either product or of both. */
+static void join(int number, int *runs, int *wrong)
+{
+    static const int64_t sizes[][2] = { { 40, 75 }, { 70, 64 }, { 33, 2 } };
+    static const char ways[][3] = { "NT", "TN", "NC", "CN" };
+    const row &r = rows[number];
+    if (r.form != GPB_FORM_MAPPED || r.caps & GPB_CAP_PAIRS) return;
+    for (int x = 0; x < 3; x++)
+        for (int way = 0; way < (r.type == 'z' ? 4 : 2); way++, ++*runs) {
+            const bool hermitian = way > 1;
+            problem p = { sizes[x][0], sizes[x][0], sizes[x][1], ways[way][0], ways[way][1], 0,
+                          (x + way) % 3 == 0 ? PARTS : (x + way) % 3 == 1 ? ITEMS : WHOLE,
+                          { 1.25, hermitian ? 0 : -0.5 }, { *runs % 3 / 2., 0.75 }, "UL"[*runs % 2] };
+            p.hermitian = hermitian;
+            p.joined = true;
+            *wrong += !is_right(number, p);
+        }
+}
+
 /* Arguments: names of kernels, if not all. */
 int main(int argc, char **argv)
 {
@@ -275,17 +328,17 @@ int main(int argc, char **argv)
                                         { 150, 150, 9, OTHERS }, { 70, 70, 90, THIN },
                                         { 270, 40, 100, TALL }, { 200, 96, 16, TALL } };
     static const char transs[] = "NTC";
-    int runs = 0, wrong = 0, shared = 0;
-    for (int number = 0; number < ROWS; number++)
+    int runs = 0, wrong = 0, shared = 0, joined = 0;
+    for (int number = 0; number < ROWS; number++) {
+        if (!is_wanted(rows[number], argc, argv)) continue;
+        join(number, &joined, &wrong);
         for (size_t x = 0; x < sizeof sizes / sizeof *sizes; x++)
             for (int by = 0; by < HOWS; by++)
                 for (int way = 0; way < 9; way++) {
                     const row &r = rows[number];
-                    bool wanted = argc == 1;
-                    for (int a = 1; a < argc; a++) wanted |= !strcmp(argv[a], r.name);
                     /* Some of all combinations, none of which is always left out. What a warp does together
                        takes long here. */
-                    if (!wanted || (way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
+                    if ((way + 2 * by + 4 * (int)x + number) % (r.type == 'c' ? 9 : 18)) continue;
                     if ((by == SHARED && !r.shares()) || r.caps & GPB_CAP_PAIRS) continue;
                     const int odd = (runs * 5 + runs / 4) % 4, even = r.type == 'z' ? odd / 2 * 2 : 0;
                     if (sizes[x][3] == (r.thin ? OTHERS : THIN)) continue;
@@ -297,18 +350,12 @@ int main(int argc, char **argv)
                                         { (double)(runs % 3) / 2, runs % 3 ? 0.75 : 0 },
                                         triangle ? "UL"[runs % 2] : (char)0,
                                         triangle && r.type != 'd' && runs / 2 % 2 };
-                    const char *what = r.type == 'd'   ? run<double, 1>(number, p)
-                                       : r.type == 'c' ? run<float, 2>(number, p)
-                                                       : run<double, 2>(number, p);
+                    wrong += !is_right(number, p);
                     runs++;
                     shared += by == SHARED;
-                    if (!what) continue;
-                    wrong++;
-                    printf("WRONG: %c %s %ld x %ld x %ld %c%c off by %d, %s, triangle %c%s: %s\n", r.type,
-                           r.name, (long)p.m, (long)p.n, (long)p.k, p.ta, p.tb, p.odd, how_names[by],
-                           p.uplo ? p.uplo : 'G', p.hermitian ? " (Hermitian)" : "", what);
                 }
-    printf("%d launches emulated twice, %d with k shared out; %ld products of tensor cores; %d wrong\n", runs,
-           shared, gpb_emulate_products, wrong);
-    return wrong != 0 || (argc == 1 && (shared < 5 || gpb_emulate_products == 0));
+    }
+    printf("%d launches emulated twice, %d with k shared out, and %d of two products; %ld products of tensor "
+           "cores; %d wrong\n", runs, shared, joined, gpb_emulate_products, wrong);
+    return wrong != 0 || (argc == 1 && (shared < 5 || joined < 20 || gpb_emulate_products == 0));
 }

@@ -196,6 +196,33 @@ static member operands_of(const gpb_fake_kernel *kernel, int device, const gpb_g
     return x;
 }
 
+/* rows x columns elements from strides rs and cs to others. */
+static void copy_elements(char *to, int64_t to_rs, int64_t to_cs, const gpb_fake_operand *from,
+                          int64_t rows, int64_t columns, int64_t bytes)
+{
+    for (int64_t j = 0; j < columns; j++)
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(to + (i * to_rs + j * to_cs) * bytes,
+                   (const char *)from->at + (i * from->rs + j * from->cs) * bytes, (size_t)bytes);
+}
+
+/* Two products as one of their k tiles: each product's k is filled up with zeros. Makes the operands. */
+static void join(const gpb_fake_kernel *kernel, member *x, gpb_gemm_args *g)
+{
+    const int64_t bytes = (int64_t)gpb_type_bytes(x->type), n = g->n, k = g->k, kp = padded(k, kernel->bk);
+    char *a = calloc((size_t)(2 * kp * n), (size_t)bytes), *b = calloc((size_t)(2 * kp * n), (size_t)bytes);
+    if (!a || !b)
+        gpb_fake_die("no memory");
+    copy_elements(a, 1, n, &x->a, n, k, bytes);
+    copy_elements(b, 1, 2 * kp, &x->b, k, n, bytes);
+    copy_elements(a + kp * n * bytes, n, 1, &x->b, k, n, bytes);
+    copy_elements(b + kp * bytes, 2 * kp, 1, &x->a, n, k, bytes);
+    g->k = 2 * kp;
+    x->g = g;
+    x->a = (gpb_fake_operand){ a, 1, n, x->a.conj };
+    x->b = (gpb_fake_operand){ b, 1, 2 * kp, x->b.conj };
+}
+
 /* Computes member l, whose A and B are set. */
 static void multiply_into(const gpb_fake_kernel *kernel, int device, member *x, CUdeviceptr at, int64_t l)
 {
@@ -216,9 +243,9 @@ static void multiply_into(const gpb_fake_kernel *kernel, int device, member *x, 
         spoil_padding(x, mp, np);
 }
 
-void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g)
+void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int products)
 {
-    const bool cut = g->splits > 1;
+    const bool cut = g->splits > 1, joins = products == 2 && g->k && !is_zero(g->alpha);
     const gpb_gemm_item *items = gpb_fake_table_at(device, g->items, g->batch * (int64_t)sizeof *items,
                                                    kernel->symbol);
     if (cut && (kernel->form == GPB_FORM_PADDED_C || g->guard_a || is_zero(g->alpha)))
@@ -229,10 +256,17 @@ void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_arg
         member x = operands_of(kernel, device, g, items, l);
         const CUdeviceptr at = items ? (CUdeviceptr)items[l].c
                                      : member_at(x.type, g->c, g->stride_c, l);
+        gpb_gemm_args both = *g;
+        if (joins)
+            join(kernel, &x, &both);
         if (cut)
             multiply_parts(kernel, device, &x, l);
         else
             multiply_into(kernel, device, &x, at, l);
+        if (joins) {
+            free((void *)(uintptr_t)x.a.at);
+            free((void *)(uintptr_t)x.b.at);
+        }
     }
 }
 

@@ -112,10 +112,14 @@ static void check_map(const gpb_fake_kernel *kernel, const char *name, const gpb
 static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)
 {
     const gpb_gemm_args *g = &x->gemm;
-    const int sharers = kernel->caps & GPB_CAP_PAIRS ? 2 : 1;
-    check_map(kernel, "A", &x->a, g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a,
-              kernel->bm / sharers);
-    check_map(kernel, "B", &x->b, g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, kernel->bn);
+    const int high = kernel->bm / (kernel->caps & GPB_CAP_PAIRS ? 2 : 1), wide = kernel->bn;
+    const gpb_tensor_map *map = x->map;
+    check_map(kernel, "A", &map[0], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, high);
+    check_map(kernel, "B", &map[1], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, wide);
+    if (x->products == 1)
+        return;
+    check_map(kernel, "B^T", &map[2], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, high);
+    check_map(kernel, "A^T", &map[3], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, wide);
 }
 #else
 static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)
@@ -129,9 +133,12 @@ void gpb_fake_mapped(const gpb_fake_kernel *kernel, int device, const gpb_mapped
 {
     const gpb_gemm_args *g = &x->gemm;
     const int64_t most = INT32_MAX / (gpb_type_is_complex(kernel->type) ? 2 : 1) - 256;
-    if (g->m > most || g->n > most || g->k > most || g->batch > most || g->guard_a)
-        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld", kernel->symbol, (long long)g->m,
-                     (long long)g->n, (long long)g->k, (long long)g->batch);
+    const bool right = x->products == 1
+                       || (x->products == 2 && g->m == g->n && g->batch == 1 && g->k <= most / 2
+                           && (g->rsa == 1) == (g->csb == 1));
+    if (g->m > most || g->n > most || g->k > most || g->batch > most || g->guard_a || !right)
+        gpb_fake_die("BAD LAUNCH of %s: m=%lld n=%lld k=%lld batch=%lld, %d products", kernel->symbol,
+                     (long long)g->m, (long long)g->n, (long long)g->k, (long long)g->batch, x->products);
     if (g->k && (g->alpha[0] != 0 || g->alpha[1] != 0)) check_maps(kernel, x);
-    gpb_fake_gemm(kernel, device, g);
+    gpb_fake_gemm(kernel, device, g, x->products);
 }

@@ -550,7 +550,7 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
         else if (kernel->form == GPB_FORM_RESIDUES)
             gpb_fake_residues_gemm(kernel, device, &l->arguments.gemm);
         else
-            gpb_fake_gemm(kernel, device, &l->arguments.gemm);
+            gpb_fake_gemm(kernel, device, &l->arguments.gemm, 1);
         break;
     case GPB_FAKE_PACK: gpb_fake_pack(kernel, device, &l->arguments.pack); break;
     case GPB_FAKE_UNPACK: gpb_fake_unpack(kernel, device, &l->arguments.unpack); break;

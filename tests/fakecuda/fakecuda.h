@@ -327,7 +327,8 @@ const void *gpb_fake_table_at(int device, const void *table, int64_t bytes, cons
 typedef void gpb_fake_block_do(void *context, int64_t i, int64_t rows, int64_t j, int64_t columns);
 void gpb_fake_each_block(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int64_t l,
                          gpb_fake_block_do *block, void *context);
-void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g);
+/* products 2: as in gpb_mapped_args. */
+void gpb_fake_gemm(const gpb_fake_kernel *kernel, int device, const gpb_gemm_args *g, int products);
 /* The same of a MAPPED kernel (fake_map.c): its maps must describe the operands in its arguments. */
 void gpb_fake_mapped(const gpb_fake_kernel *kernel, int device, const gpb_mapped_args *g);
 void gpb_fake_pack(const gpb_fake_kernel *kernel, int device, const gpb_pack_args *g);

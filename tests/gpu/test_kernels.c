@@ -58,7 +58,7 @@ static const struct { enum gpb_type type; shape of; } strips[] = {
 };
 /* Members of a batch: many small ones, and a few. */
 static const struct { shape of; int batch; } batches[] = { { { 33, 17, 9 }, 37 }, { { 70, 130, 40 }, 3 } };
-static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 200, 200, 17 } };
+static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 136, 136, 96 }, { 200, 200, 17 } };
 static const shape deep[] = { { 66, 9, 2061 } };      /* k that FFMA kernels share out */
 static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 384, 100 }, { 1000, 50, 777 },
                                 { 3, 1030, 515 },  { 1022, 1022, 64 }, { 65, 64, 4099 } };
@@ -131,7 +131,15 @@ static void add_other_routines(void)
 
 static void add_large(void)
 {
+    /* Aligned, so that kernels that load by tensor maps compute both products at once. Alpha is real in one
+       of two neighbours. */
+    static const enum gpb_test_routine twofold[] = { GPB_TEST_syr2k, GPB_TEST_her2k };
     ADD(medium, 3, GPB_FILL_uniform);
+    for (int x = 0; x < 4; x++) {
+        gpb_problem *p = add((shape){ 1026, 1026, 258 }, x % 2 ? "TN" : "NT", 0, GPB_FILL_uniform);
+        p->routine = twofold[x / 2];
+        p->uplo = "UL"[x % 2];
+    }
     add(large[0], pair(2), 7, GPB_FILL_uniform);
     add(large[1], pair(1), 0, GPB_FILL_uniform);
     add(large[2], "NN", 3, GPB_FILL_uniform);

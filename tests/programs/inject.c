@@ -84,6 +84,7 @@ static const struct shape { const char *name; char type; const char *trans; int 
                { "Hermitian", 'z', "NCL", 70, 70, 50, "GPUBLAS_MEMORY", "", PRODUCT },
                { "Hermitian, FP16 slices", 'c', "CNU", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3", PRODUCT },
                { "two products", 'd', "TNU2", 90, 90, 70, "GPUBLAS_MEMORY", "", PRODUCT },
+               { "two products, one launch", 'd', "NTL2", 61, 61, 70, "GPUBLAS_MEMORY", "", PRODUCT },
                { "two products, panels", 'd', "TNL2", 530, 530, 270, "GPUBLAS_MEMORY", "2560K", PRODUCT },
                { "two Hermitian products", 'z', "NCL2", 60, 60, 50, "GPUBLAS_MEMORY", "", PRODUCT },
                { "two products, FP16 slices", 'c', "NCU2", 140, 140, 48, "GPUBLAS_KERNEL", "fp16x3",

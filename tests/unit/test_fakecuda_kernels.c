@@ -4,6 +4,7 @@
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -113,7 +114,7 @@ static CUfunction kernel_of(const row *r)
 /* The maps of a MAPPED kernel whose operands are not transposed. */
 static gpb_mapped_args mapped_of(const row *r, const gpb_gemm_args *g)
 {
-    gpb_mapped_args m = { .gemm = *g };
+    gpb_mapped_args m = { .gemm = *g, .products = 1 };
     const cuuint64_t element = bytes_of(1), reals = element / 8;
     const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1 };
     const struct side {
@@ -121,9 +122,9 @@ static gpb_mapped_args mapped_of(const row *r, const gpb_gemm_args *g)
         const void *at;
         cuuint64_t extent[3], stride[2];
         cuuint32_t box[3];
-    } sides[] = { { &m.a, g->a, { (cuuint64_t)g->m * reals, (cuuint64_t)g->k, 1 },
+    } sides[] = { { &m.map[0], g->a, { (cuuint64_t)g->m * reals, (cuuint64_t)g->k, 1 },
                     { (cuuint64_t)g->csa * element, 16 }, { 16, line, 1 } },
-                  { &m.b, g->b, { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1 },
+                  { &m.map[1], g->b, { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1 },
                     { (cuuint64_t)g->csb * element, 16 }, { 16, (cuuint32_t)r->bn, 1 } } };
     for (int x = 0; x < 2 && g->k; x++)
         EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3,
@@ -528,6 +529,19 @@ static void wider(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
     g->n++;
 }
 
+/* Of a second product there are no maps, and op(A) and op(B) lie differently. */
+static void twofold(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    (void)grid, (void)threads;
+    ((gpb_mapped_args *)(void *)((char *)g - offsetof(gpb_mapped_args, gemm)))->products = 2;
+}
+static void twofold_alike(gpb_gemm_args *g, unsigned *grid, unsigned *threads)
+{
+    twofold(g, grid, threads);
+    g->rsb = g->csb;
+    g->csb = 1;
+}
+
 /* Maps that describe anything but the operands. */
 static void test_maps(void **state)
 {
@@ -535,7 +549,7 @@ static void test_maps(void **state)
     for (const row *r = rows; r < rows + ROWS; r++) {
         if (r->form != GPB_FORM_MAPPED) continue;
         expect_caught(r, (spoiler *const[]){ no_grid, no_block, a_too_long, a_strided, b_shifted, deeper,
-                                             wider, a_of_host, c_too_far, NULL });
+                                             wider, a_of_host, c_too_far, twofold, twofold_alike, NULL });
         if (gpb_type_of(r->type)->kind == GPB_TYPE_REAL)
             expect_caught(r, (spoiler *const[]){ complex_alpha, complex_beta, NULL });
     }

@@ -1025,7 +1025,98 @@ static void triangles_in_place(void **state)
             assert_true(plan.gpu);
             assert_int_equal(plan.triangle, cases[x].alone ? "UL"[lower] : 0);
             assert_true(plan.panel[GPB_C].packs == !cases[x].alone);
-            assert_true(plan.in_turn == cases[x].twofold);
+            assert_true((plan.in_turn || plan.joined) == cases[x].twofold);
+        }
+}
+
+/* SYR2K and HER2K of operands on the device: one launch of a kernel that loads by tensor maps, planned like a
+   product of depth 2k; else two runs. If A comes from the host, through a workspace of all of C. */
+static void joined_products(void **state)
+{
+    (void)state;
+    const gpb_scalar turned = __builtin_complex(1.0, 0.5);
+    static const struct {
+        const char *kernel;
+        enum gpb_type type;
+        enum gpb_structure structure;
+        bool turned, joins;
+        int64_t k, ld;
+        uintptr_t off;
+        bool no_maps;
+    } cases[] = {
+        { NULL, GPB_TYPE_d, GPB_SYMMETRIC, false, true, 1024, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_z, GPB_SYMMETRIC, true, true, 512, 1024, 0, false },
+        { "dmma_tma_tiny", GPB_TYPE_z, GPB_HERMITIAN, false, true, 512, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, true, 1024, 1024, 0, false },
+        { "dmma_tma_small", GPB_TYPE_z, GPB_HERMITIAN, false, true, 512, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, true, 2, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, false, 1, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_z, GPB_HERMITIAN, true, false, 512, 1024, 0, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, false, 1024, 1025, 0, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, false, 1024, 1024, 8, false },
+        { "dmma_tma", GPB_TYPE_d, GPB_SYMMETRIC, false, false, 1024, 1024, 0, true },
+        { "dmma", GPB_TYPE_d, GPB_SYMMETRIC, false, false, 1024, 1024, 0, false },
+        { NULL, GPB_TYPE_s, GPB_SYMMETRIC, false, false, 1024, 1024, 0, false },
+        { NULL, GPB_TYPE_d, GPB_SYMMETRIC, false, false, 8192, 8192, 0, false },      /* by residues */
+    };
+    for (int x = 0; x < COUNT(cases); x++) {
+        const int64_t n = cases[x].k > 1024 ? cases[x].k : 1024;
+        gpb_call call = syrk('L', 'N', n, cases[x].k);
+        gpb_facts facts = *h200;
+        facts.gpu.no_maps = cases[x].no_maps;
+        call.routine = GPB_ROUTINE_SYR2K;
+        call.type = cases[x].type;
+        call.x[GPB_C].structure = cases[x].structure;
+        if (cases[x].turned) call.alpha = turned;
+        for (int i = 0; i < GPB_OPERANDS; i++) {
+            facts.where[i].place = GPB_PLACE_DEVICE;
+            call.x[i].base = (void *)(((uintptr_t)i + 1) << 32);
+            call.x[i].ld = n;
+        }
+        call.x[GPB_B].base = (char *)call.x[GPB_B].base + cases[x].off;
+        call.x[GPB_B].ld = cases[x].ld;
+        const gpb_policy policy = { .kernel = cases[x].kernel };
+        const gpb_plan plan = ask(call, facts, policy);
+        assert_true(plan.gpu && plan.triangle == 'L' && !plan.panel[GPB_C].packs);
+        assert_true(plan.joined == cases[x].joins && plan.in_turn != plan.joined);
+        facts.link.call_s *= 1000;         /* the same bits, whatever was measured */
+        assert_true(ask(call, facts, policy).joined == plan.joined);
+        facts.link.call_s /= 1000;
+        facts.where[GPB_A].place = GPB_PLACE_HOST;
+        const gpb_plan from_host = ask(call, facts, policy);
+        assert_true(from_host.gpu && !from_host.joined && !from_host.in_turn && !from_host.triangle
+                    && from_host.panel[GPB_C].packs);
+        facts.where[GPB_A].place = GPB_PLACE_DEVICE;
+        if (!plan.joined) continue;
+        assert_int_equal(plan.kernel->form, GPB_FORM_MAPPED);
+        gpb_call deep = gpb_call_alone(&call);
+        deep.k *= 2;
+        if (policy.kernel && call.k % plan.kernel->bk == 0)
+            assert_true(fabs(plan.gpu_s - ask(deep, facts, policy).gpu_s) < 1e-9);
+    }
+}
+
+/* Small tiles wait for their tensor copies where neither operand is contiguous along k. */
+static void copies_along_the_edge(void **state)
+{
+    (void)state;
+    static const struct { const char *kernel; bool waits; } cases[] = {
+        { "dmma_tma", false }, { "dmma_tma_small", true }, { "dmma_tma_tiny", true }
+    };
+    for (int x = 0; x < COUNT(cases); x++)
+        for (enum gpb_type type = GPB_TYPE_d; type <= GPB_TYPE_z; type += GPB_TYPE_z - GPB_TYPE_d) {
+            double seconds[2];
+            for (int t = 0; t < 2; t++) {
+                gpb_call call = syrk('L', "NT"[t], 1024, 1024);
+                gpb_facts facts = *h200;
+                call.type = type;
+                for (int i = 0; i < GPB_OPERANDS; i++) {
+                    facts.where[i].place = GPB_PLACE_DEVICE;
+                    call.x[i].ld = 1024;
+                }
+                seconds[t] = ask(call, facts, (gpb_policy){ .kernel = cases[x].kernel }).gpu_s;
+            }
+            assert_true(cases[x].waits ? seconds[0] > 1.05 * seconds[1] : seconds[0] == seconds[1]);
         }
 }
 
@@ -1158,7 +1249,8 @@ int main(int count, char **arguments)
         cmocka_unit_test(random_plans),
         cmocka_unit_test(traffic),
         cmocka_unit_test(schedule),
-        cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place),
+        cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place), cmocka_unit_test(joined_products),
+        cmocka_unit_test(copies_along_the_edge),
         cmocka_unit_test(short_chains),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(rooms_of_solvers),
