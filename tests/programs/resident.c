@@ -197,8 +197,8 @@ static void triangular(int solves, char side, char uplo, char trans, char diag)
     if (memcmp(x, a, of_square())) wrong += printf("wrong: the triangle was written\n") > 0;
 }
 
-/* From the left, with so many columns that they come and go in two panels; of both some are checked. The
-   triangle is in x's place, in device memory, too. */
+/* From the left, with so many columns that they come and go in two panels, or have a backup in pieces; some
+   are checked. */
 static void wide(int solves, char uplo, char trans)
 {
     enum { WIDE = 2300 };
@@ -209,8 +209,12 @@ static void wide(int solves, char uplo, char trans)
     if (!before || !after) exit(105);
     fresh_triangle(n, uplo, 'N');
     for (int i = 0; i < ld * WIDE; i++) before[i] = after[i] = i % ld < n ? next() : 7;
-    (solves ? dtrsm_ : dtrmm_)("L", &uplo, &trans, "N", &n, &all, &alpha, X(), &ld, after, &ld, 1, 1, 1, 1);
+    double *of_b = after;
+    if (matrices[0].device && (device_alloc(&of_b, bytes) || device_copy_to((uintptr_t)of_b, after, bytes)))
+        exit(106);
+    (solves ? dtrsm_ : dtrmm_)("L", &uplo, &trans, "N", &n, &all, &alpha, X(), &ld, of_b, &ld, 1, 1, 1, 1);
     home();
+    if (of_b != after && device_copy_from(after, (uintptr_t)of_b, bytes)) exit(107);
     for (int i = 0; i < some; i++) {
         memcpy(b + i * ld, before + columns[i] * ld, sizeof(double) * (size_t)ld);
         memcpy(y + i * ld, after + columns[i] * ld, sizeof(double) * (size_t)ld);
