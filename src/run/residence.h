@@ -7,7 +7,6 @@
 #include "dispatch/resident.h"
 #include "src/gpu/lanes.h"
 #include "src/host/lapack.h"
-#include "src/run/backup.h"
 #include "src/run/carry.h"
 #include "src/run/kept.h"
 #include "src/run/spare.h"
@@ -36,12 +35,11 @@ typedef struct gpb_residence {
     int64_t narrowed;
     bool there;                      /* A and B have come up already */
     int64_t ld;                      /* of A and B in the arena */
-    /* What the launches take: A and B in the arena, or, if they stay, where the program has them on the
-       device. Then they do not come to the arena, but for a backup of B. */
+    /* What the launches take: A and B in the arena, or where the program has them on the device. Then A has
+       not come to the arena, and B only to be as it was after a failure. */
     CUdeviceptr of_a, of_b;
     int64_t lda, ldb;
     bool a_stays, b_stays;
-    gpb_backup backup;
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
     bool by_need;                    /* what the first launches need comes up first, or is there */

@@ -67,19 +67,19 @@ static int64_t panel_of(const gpb_residence *r)
 }
 
 /* TRSM and TRMM from the left go through the triangle once for each panel of B. The first panel of B comes
-   first and is computed while A comes, whose columns are needed from the first on or, block by block, from
-   the last. What stays does not come. Returns the number of pieces. */
+   first and is computed while A comes, if it does, whose columns are needed from the first on or, block by
+   block, from the last. Returns the number of pieces. */
 static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[GPB_CARRY_MOST])
 {
     const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, panel_of(r));
     const int64_t cuts[] = { n, 3 * n / 4, n / 2, 0 };
     const bool forwards = gpb_triangular_forwards(r->work->triangular);
     int count = 0;
-    if (!r->b_stays) to[count++] = columns_of(r, &of[1], 0, panel);
+    to[count++] = columns_of(r, &of[1], 0, panel);
     for (int i = 1; i < 4 && !forwards && !r->a_stays; i++)
         to[count++] = columns_of(r, &of[0], cuts[i], cuts[i - 1]);
     if (forwards && !r->a_stays) to[count++] = of[0];
-    if (panel < cols && !r->b_stays) to[count++] = columns_of(r, &of[1], panel, cols);
+    if (panel < cols) to[count++] = columns_of(r, &of[1], panel, cols);
     return count;
 }
 
@@ -99,12 +99,11 @@ static bool can_stay(const gpb_carry_matrix *x)
 }
 
 /* Matrices on the device are used where they are, if nobody could tell: a triangle or factors, because they
-   are only read, and B, because there is a backup. (Cholesky writes to the other triangle of the arena's
-   matrix.) An H100 took 0.31 of 2.37 ms to copy A to the arena and B home (dtrsm of order 4096). */
+   are only read, and B, because the arena has it as it was. (Cholesky writes to the other triangle of the
+   arena's matrix.) An H100 took 0.31 of 2.37 ms to copy A to the arena and B home (dtrsm of order 4096). */
 static void decide_who_stays(gpb_residence *r, const gpb_carry_matrix of[2])
 {
     const gpb_resident *w = r->work;
-    const gpb_triangular *t = w->triangular;
     if (w->factors || w->inverts || r->kept) return;
     r->a_stays = can_stay(&of[0]);
     r->b_stays = w->solves && !w->inverse_norm && can_stay(&of[1]);
@@ -115,9 +114,22 @@ static void decide_who_stays(gpb_residence *r, const gpb_carry_matrix of[2])
     if (r->b_stays) {
         r->of_b = (CUdeviceptr)(uintptr_t)of[1].caller;
         r->ldb = of[1].ld;
-        r->backup = gpb_backup_begin(r->lane, &of[1], !t || t->side == 'L',
-                                     !t || gpb_triangular_forwards(t));
     }
+}
+
+/* Copies home what has come of a B that stays. Nothing else of it has been written. */
+static void put_back(const gpb_residence *r)
+{
+    int64_t before = 0;
+    for (int i = 0; i < r->up.count; before += r->up.matrix[i++].cols) {
+        const gpb_carry_matrix *x = &r->up.matrix[i];
+        const gpb_dma_shape shape = { .rows = x->rows, .cols = clamp(r->up.moved - before, 0, x->cols),
+                                      .ld = x->ld, .ld_arena = x->ld_arena, .element = r->element,
+                                      .uplo = 'G' };
+        if (x->arena >= r->b && shape.cols)
+            gpb_dma_copy(&shape, x->caller, x->arena, false, r->lane->stream);
+    }
+    gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
 }
 
 /* The program's work on its matrices on the device comes before their copies, and before the launches. */
@@ -126,9 +138,9 @@ static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
     const gpb_driver *driver = gpb_driver_get();
     if (all_on_host(facts)) return CUDA_SUCCESS;
     CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
-    if (!result && (r->a_stays || r->b_stays))
-        result = driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
-    return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
+    if (result || (r->a_stays && (result = driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0))))
+        return result;
+    return driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
 /* False: kept factors are not those of the program's. */
@@ -370,11 +382,10 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
     r->by_need = pieced || r->kept || r->there || r->a_stays;
-    const int of_b = solves && !inverts && !r->b_stays;          /* whether it comes up */
-    r->up = pieced                  ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
-            : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
-            : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, of_b)
-                                    : gpb_carry_begin(r->lane, true, of, 1 + of_b);
+    r->up = pieced                    ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
+            : r->there                ? gpb_carry_begin(r->lane, true, of, 0)
+            : r->kept || r->a_stays   ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
+                                      : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, r->b_stays ? 0 : factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
@@ -403,7 +414,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     /* What is still queued behind a verdict writes to the arena, and INFO to the table, which the lane's next
        call fills at once. */
     if (failed || gpb_carry_halted(&r->down)) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
-    if (failed && r->b_stays) gpb_backup_put_back(&r->backup);
+    if (failed && r->b_stays) put_back(r);
     const bool square = r->work->system.a.m == r->work->system.a.n;
     if (factors && square && !r->work->given && of[0].place == GPB_PLACE_HOST && !failed
         && r->found == GPB_NO_INFO && !gpb_carry_halted(&r->down))

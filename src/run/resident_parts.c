@@ -24,20 +24,14 @@ static int64_t column_of(const gpb_residence *r, CUdeviceptr at)
     return at < r->a ? -ceil_div((int64_t)(r->a - at), column) : (int64_t)(at - r->a) / column;
 }
 
-/* An address that a launch takes is in B, and where. The program's A and B may lie between each other. */
-static bool in_b(const gpb_residence *r, const void *at, int64_t *row, int64_t *col)
-{
-    const int64_t element = (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_b) / (int64_t)r->element;
-    *row = element % r->ldb;
-    *col = element / r->ldb;
-    return element >= 0 && *col < gpb_resident_b_cols(r->work) && *row < gpb_resident_b_rows(r->work);
-}
-
+/* The same of an address that a launch takes. The program's A and B may lie between each other. */
 static int64_t column_at(const gpb_residence *r, const void *at)
 {
-    int64_t row, col;
-    if (in_b(r, at, &row, &col)) return column_of(r, r->b) + col;
-    return (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_a) / (int64_t)r->element / r->lda;
+    const int64_t e = (int64_t)r->element, of_b = (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_b) / e;
+    const bool in_b = of_b >= 0 && of_b / r->ldb < gpb_resident_b_cols(r->work)
+                      && of_b % r->ldb < gpb_resident_b_rows(r->work);
+    if (in_b) return column_of(r, r->b) + of_b / r->ldb;
+    return (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_a) / e / r->lda;
 }
 
 /* How many columns have come up once those of the block have. */
@@ -107,14 +101,6 @@ static void await(gpb_residence *r, const void *at, int64_t cols)
     gpb_carry *down = r->down.count ? &r->down : NULL;
     if (!r->result && !r->why) r->result = gpb_carry_await(&r->up, wanted, down);
     if (r->wide) narrow_what_came(r);
-}
-
-/* The same of a block that is written to. */
-static void await_target(gpb_residence *r, const void *at, int64_t rows, int64_t cols)
-{
-    int64_t row, col;
-    if (!r->b_stays || !in_b(r, at, &row, &col)) await(r, at, cols);
-    else if (!r->result && !r->why) r->result = gpb_backup_await(&r->backup, row, col, rows, cols);
 }
 
 /* The row and column of the whole matrix at which the block begins, which is on the diagonal. */
@@ -244,7 +230,7 @@ static void multiply(void *where, const gpb_call *call)
     gpb_residence *r = where;
     if (!call->m || !call->n || !call->k) return;
     await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
-    await_target(r, call->x[GPB_C].base, call->m, call->n);
+    await(r, call->x[GPB_C].base, call->n);
     carry_on(r);
     if (r->result || r->why) return;
     r->result = gpb_run_queue(r->lane, call, &r->facts, &r->policy, &r->why);
@@ -254,10 +240,10 @@ void gpb_resident_triangular(void *where, const gpb_triangular *t)
 {
     gpb_residence *r = where;
     if (t->m == 0 || t->n == 0) return;
+    await(r, t->b, t->n);
     const bool one = t->solves && (t->side == 'L' ? t->n : t->m) == 1;
     const bool fits = gpb_triangular_order(t) <= GPB_TRIANGLE_ORDER(r->element);
     if (one || fits) {
-        await_target(r, t->b, t->m, t->n);
         await(r, t->a, gpb_triangular_order(t));
         if (fits) one_triangle(r, t);
         else one_column(r, t);
@@ -289,7 +275,7 @@ static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t
 {
     gpb_residence *r = where;
     const int64_t top = first_of(r, f), rows = top + f->m;
-    await_target(r, a, f->m, cols);
+    await(r, a, cols);
     const int64_t most = gpb_resident_exchanges(rows, r->lane->device->arch);
     gpb_swap_args args = { .a = (char *)a - top * (int64_t)r->element, .lda = lda, .cols = cols,
                            .rows = rows, .moves = gpb_pointer(r->moves), .width = gpb_pointer(r->width),

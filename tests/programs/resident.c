@@ -197,8 +197,7 @@ static void triangular(int solves, char side, char uplo, char trans, char diag)
     if (memcmp(x, a, of_square())) wrong += printf("wrong: the triangle was written\n") > 0;
 }
 
-/* From the left, with so many columns that they come and go in two panels, or have a backup in pieces; some
-   are checked. */
+/* From the left, with so many columns that they come and go in two panels; of both some are checked. */
 static void wide(int solves, char uplo, char trans)
 {
     enum { WIDE = 2300 };
