@@ -138,9 +138,8 @@ static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
     const gpb_driver *driver = gpb_driver_get();
     if (all_on_host(facts)) return CUDA_SUCCESS;
     CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
-    if (result || (r->a_stays && (result = driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0))))
-        return result;
-    return driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
+    if (!result && r->a_stays) result = driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
+    return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
 /* False: kept factors are not those of the program's. */
@@ -382,10 +381,10 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
     r->by_need = pieced || r->kept || r->there || r->a_stays;
-    r->up = pieced                    ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
-            : r->there                ? gpb_carry_begin(r->lane, true, of, 0)
-            : r->kept || r->a_stays   ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
-                                      : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
+    r->up = pieced                  ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
+            : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
+            : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
+                                    : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, r->b_stays ? 0 : factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
