@@ -2,9 +2,10 @@
 /* Factorisations and solves that stay on the GPU, while driver calls of theirs fail (test_resident.sh): what
    the caller gets is right each time, whoever computed it. Exit code: the number of wrong results.
    usage: resident [order [all | factors | triangles | refined [device]]]. all: also a matrix that is not
-   positive definite; factors: no triangles; triangles: no factorisations but those that inverses need;
-   refined: dsgesv and dsposv alone; device: the matrices lie in device memory, and TRSM and TRMM may leave B
-   as it was, because after a failure nobody can compute there: the last line says how often. */
+   positive definite, and refined solutions, which have many steps; factors: those, but no triangles;
+   triangles: no factorisations but those that inverses need; refined: dsgesv and dsposv alone; device: the
+   matrices lie in device memory, and TRSM and TRMM may leave B as it was, because after a failure nobody can
+   compute there: the last line says how often. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -473,7 +474,7 @@ int main(int argc, char **argv)
     if (n < 1 || ld > MOST) return 100;
     if (argc > 3 && !strcmp(argv[3], "device")) to_device_memory();
     if (strcmp(what, "triangles") && strcmp(what, "refined")) solves(!strcmp(what, "all"));
-    for (int how = 0; how < 6 && strcmp(what, "triangles"); how++) refined("GLU"[how % 3], how > 2);
+    for (int how = 0; how < 6 && *what && strcmp(what, "triangles"); how++) refined("GLU"[how % 3], how > 2);
     if (!strcmp(what, "factors") || !strcmp(what, "refined")) return wrong;
     for (int how = 0; how < 32; how++)
         triangular(how & 1, how & 2 ? 'L' : 'R', how & 4 ? 'L' : 'U', how & 8 ? 'N' : 'T',
