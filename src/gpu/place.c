@@ -249,10 +249,13 @@ static bool might_be_on_gpu(const void *pointer)
 static bool any_might(const gpb_call *call)
 {
     const int64_t members = call->x[GPB_C].array ? call->batch : 1;
-    for (int64_t l = 0; l < members; l++)
-        for (int x = 0; x < GPB_OPERANDS; x++)
-            if (might_be_on_gpu(gpb_call_member(call, x, l))) return true;
-    return false;
+    bool might = false;
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    for (int64_t l = 0; l < members && !might; l++)
+        for (int x = 0; x < GPB_OPERANDS; x++) might |= might_be_on_gpu(gpb_call_member(call, x, l));
+    pthread_setcancelstate(cancel, NULL);
+    return might;
 }
 
 /* Recent answers of the driver, by page, so that a loop of small calls does not ask for each. An answer holds
@@ -277,18 +280,21 @@ static bool is_fresh(const void *pointer, uint64_t now)
 }
 
 /* One simple question; a context is made current only if the driver wants one. Any unclear answer counts as
-   on_gpu, and gpb_place_facts looks closer. */
+   on_gpu, and gpb_place_facts looks closer. A thread cancelled inside the driver would keep its locks. */
 static void ask_driver(const void *pointer, uint64_t now)
 {
     unsigned memory = 0, managed = 0;
     CUpointer_attribute attributes[] = { CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED };
     void *values[] = { &memory, &managed };
     const gpb_driver *driver = gpb_driver_get();
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     CUresult result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
     if (result == CUDA_ERROR_INVALID_CONTEXT && enter()) {
         result = driver->cuPointerGetAttributes(2, attributes, values, (CUdeviceptr)(uintptr_t)pointer);
         gpb_context_exit();
     }
+    pthread_setcancelstate(cancel, NULL);
     *probe_of(pointer) = (probe){ .page = (uintptr_t)pointer / 4096, .at = now,
                                        .on_gpu = result || (memory == CU_MEMORYTYPE_DEVICE && !managed) };
 }
@@ -332,9 +338,6 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
     /* Until a GPU is started, one like an A100 is assumed, so that only calls worth a start lead to one. */
     *facts = (gpb_facts){ .gpu.arch = 80, .gpu.sms = 108, .gpu.bytes = (int64_t)8 << 30 };
-    int cancel;
-    /* A thread cancelled inside the driver would keep its locks. */
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     const bool unstarted = gpb_gpu_possible() && !gpb_gpu_started() && libcuda;
     if (unstarted) gpb_gpu_note_device();
     if (unstarted && any_might(call)) gpb_gpu_start();
@@ -353,7 +356,6 @@ void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
         /* Reset at this very moment: the driver cannot be asked where the operands live. */
         facts->gpu.arch = 0;
     }
-    pthread_setcancelstate(cancel, NULL);
 }
 
 /* Memory that no driver ever reported as a GPU's is the program's business, because a page that it provides

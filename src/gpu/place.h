@@ -14,7 +14,8 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda);
 /* The driver says, or said a moment before `now` (the processor's cycles), that no operand is on a GPU.
    Cheaper than gpb_place_facts. False says nothing. */
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now);
-/* What the decision may know: the GPU (an assumed one until it is started) and where the operands live. */
+/* What the decision may know: the GPU (an assumed one until it is started) and where the operands live. It
+   calls the driver, so the thread must not be cancelled meanwhile. */
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts);
 
 /* One kind of warning, so it appears once a process: the routine, the reason, and what became of C. */

@@ -3,6 +3,7 @@
 #include "src/hub/routing.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
 
@@ -155,6 +156,9 @@ void gpb_routing_remember(const gpb_call *g, const gpb_plan *plan)
 
 static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
 {
+    int cancel;
+    /* A thread cancelled inside the driver would keep its locks. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     gpb_place_facts(call, libcuda, facts);
     gpb_machine_facts(call, facts);
     facts->now.starting = gpb_ready_is_near();
@@ -167,6 +171,7 @@ static void gather(const gpb_call *call, bool libcuda, gpb_facts *facts)
     facts->now.callers = callers(gpb_facts_large(call, facts));
     facts->now.host_callers = atomic_load_explicit(&on_host, memory_order_relaxed);
     facts->now.credit_s = 1e-9 * (double)atomic_load_explicit(&credit_ns, memory_order_relaxed);
+    pthread_setcancelstate(cancel, NULL);
 }
 
 /* What the GPU saves, or would if it had been started, is the program's history. */

@@ -37,6 +37,13 @@ for routine in dgesv dgetrf dgetrs dpotrf dpotrs; do
 done
 # "no GPU": the children.
 expect 'and none found it gone' 0 "$(grep ' route=host ' storm.err | grep -cv 'why="no GPU"')"
+# Threads that are cancelled in their first calls, before the GPU is started.
+for i in $(seq $((40 * times))); do
+    preloaded openblas timeout 60 ./storm cancel 2 > first.out 2> first.err && continue
+    fail "first calls cancelled, $i: $?"
+    break
+done
+ok "$i times first calls cancelled"
 unset GPUBLAS_VERBOSE FAKECUDA_LOG
 GPUBLAS_MEMORY=768K storm openblas always threads $((10 * times))      # callers wait for each other's memory
 FAKECUDA_START_MS=300 storm openblas always fork 100                   # forks in the midst of the start
