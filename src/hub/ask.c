@@ -65,8 +65,16 @@ static void put_gpu(const gpb_call *call, const gpb_facts *facts, const gpb_plan
         known ? (long long)gpb_plan_bytes(plan) : 0LL);
 }
 
+gpb_facts gpb_ask_on_device(const gpb_facts *facts)
+{
+    gpb_facts there = *facts;
+    for (int x = 0; x < GPB_OPERANDS; x++) there.where[x] = (gpb_where){ GPB_PLACE_DEVICE, false, -1 };
+    there.learnt.gpu_ratio = 1;                          /* it was learnt of calls with copies */
+    return there;
+}
+
 void gpb_ask_answer(const gpb_call *call, const char *of, const gpb_facts *facts, const gpb_plan *plan,
-                    const gpb_plan *forced)
+                    const gpb_plan *forced, double device_s)
 {
     const double host_s = forced->host_s > 0 ? forced->host_s
                         : facts->learnt.host_ratio * gpb_cost_host(call, facts);
@@ -77,9 +85,12 @@ void gpb_ask_answer(const gpb_call *call, const char *of, const gpb_facts *facts
     put_text("why", plan->why);
     put_seconds("host_seconds", host_s);
     put_seconds("gpu_seconds", forced->gpu ? forced->gpu_s : 0);
+    put_seconds("device_seconds", forced->gpu ? device_s : 0);
     put_gpu(call, facts, forced);
     put(", \"host_threads\": %d, \"host_measured_to_modelled\": %.4g, \"gpu_measured_to_modelled\": %.4g",
         facts->host.cores, facts->learnt.host_ratio, facts->learnt.gpu_ratio);
+    put(", \"up_bytes_per_second\": %.4g, \"down_bytes_per_second\": %.4g", 1e9 * facts->link.up_gbs,
+        1e9 * facts->link.down_gbs);
     put(", \"tried\": %s", facts->learnt.try_host || facts->learnt.try_gpu ? "false" : "true");
     put(", \"start_cost_seconds\": %.4g}", facts->now.start_cost_s);
 }
@@ -91,8 +102,10 @@ void gpb_ask_product(const gpb_call *call, const char *of)
     const gpb_plan plan = gpb_routing_predict(call, &user, &facts);
     user.offload = GPB_OFFLOAD_ALWAYS;
     gpb_plan forced = gpb_decide(call, &facts, &user);
+    const gpb_facts there = gpb_ask_on_device(&facts);
+    const double device_s = gpb_decide(call, &there, &user).gpu_s;
     if (gpb_call_solves(call)) forced.kernel = NULL;
-    gpb_ask_answer(call, of, &facts, &plan, &forced);
+    gpb_ask_answer(call, of, &facts, &plan, &forced, device_s);
 }
 
 void gpb_ask_triangular(const gpb_triangular *t, int64_t leaf)

@@ -21,8 +21,11 @@ static inline bool gpb_ask_is_on(void)
 void gpb_ask_product(const gpb_call *call, const char *of);
 /* TRSM and TRMM: their largest product. */
 void gpb_ask_triangular(const gpb_triangular *t, int64_t leaf);
-/* One answer. plan: as decided; forced: with the GPU as the only choice. */
+/* The facts as they would be with all operands in device memory. */
+gpb_facts gpb_ask_on_device(const gpb_facts *facts);
+/* One answer. plan: as decided; forced: with the GPU as the only choice; device_s: what that would take with
+   all operands in device memory. */
 void gpb_ask_answer(const gpb_call *call, const char *of, const gpb_facts *facts, const gpb_plan *plan,
-                    const gpb_plan *forced);
+                    const gpb_plan *forced, double device_s);
 
 #endif

@@ -130,8 +130,10 @@ static void ask(const gpb_resident *w)
     const gpb_plan plan = settle(w, &user, &facts, gpb_routing_predict(&call, &user, &facts), &slower);
     always.offload = GPB_OFFLOAD_ALWAYS;
     gpb_plan forced = settle(w, &always, &facts, gpb_decide(&call, &facts, &always), &slower);
+    const gpb_facts there = gpb_ask_on_device(&facts);
+    const double device_s = settle(w, &always, &there, gpb_decide(&call, &there, &always), &slower).gpu_s;
     forced.kernel = NULL;                /* its products have kernels of their own */
-    gpb_ask_answer(&call, NULL, &facts, &plan, &forced);
+    gpb_ask_answer(&call, NULL, &facts, &plan, &forced, device_s);
 }
 
 static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)

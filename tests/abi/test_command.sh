@@ -302,8 +302,8 @@ exits 0 'bench --kernels' with_gpu bench --sizes 16 --types sd --seconds 0.001 -
     --csv kernels.csv
 expect 'its CSV: columns, which kernels were timed in s, in d' \
     'gpu_seconds_naive,gpu_seconds_ffma,gpu_seconds_dmma sgemm yes yes no dgemm no no yes' \
-    "$(awk -F, '{ sub(/\r/, "") } NR == 1 { printf "%s,%s,%s", $8, $9, $10; next }
-        { printf " %s", $1; for (i = 8; i < 11; i++) printf ($i > 0 ? " yes" : " no") }' kernels.csv)"
+    "$(awk -F, '{ sub(/\r/, "") } NR == 1 { printf "%s,%s,%s", $11, $12, $13; next }
+        { printf " %s", $1; for (i = 11; i < 14; i++) printf ($i > 0 ? " yes" : " no") }' kernels.csv)"
 exits 2 'bench: sizes that go down' without bench --sizes 64:32
 exits 2 'bench: a size of 37 bits' without bench --sizes 99999999999
 exits 1 'bench: more than memory' without bench --sizes 2000000000 --types d
@@ -320,7 +320,7 @@ if "$python" -c 'import matplotlib' 2> /dev/null; then
             --sizes 16:64 --types sd --seconds 0.001 --kernels naive,float4,dmma --plot $picture
     done
     expect 'the PNG' PNG "$(head -c 4 bench.png | tail -c 3)"
-    for text in 'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
+    for text in 'the roofline of the link' 'sgemm, measured' 'dgemm, the link' 'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
         'sgemm 64, naive' 'sgemm 64, float4' 'dgemm 64, dmma'; do
         says "the SVG: $text" ">$text<" bench.svg
     done
@@ -328,6 +328,7 @@ if "$python" -c 'import matplotlib' 2> /dev/null; then
 from gpublas_program import picture
 picture.draw([{"routine": "sgemm", "n": n, "operations": 2 * n**3, "host_seconds": n**3 / 1e9,
                "gpu_seconds": n / 1e5, "predicted_host_seconds": None, "predicted_gpu_seconds": n / 1e5,
+               "predicted_device_seconds": None, "link_bytes": None, "link_seconds": None,
                "kernels": {}} for n in (64, 128)], {"sgemm": 100}, "known.svg")'
         echo "$(grep -c '>sgemm: the GPU is faster from 100 on<' known.svg) $(grep -c ladder known.svg)")"
 else exits 2 'bench --plot without Matplotlib' "$python" "$program" bench --plot bench.svg; fi

@@ -11,16 +11,20 @@ from .sweep import Operands, measure, parse_sizes, routines
 from .terminal import seconds, table
 
 COLUMNS = ("routine", "n", "operations", "host_seconds", "gpu_seconds", "predicted_host_seconds",
-           "predicted_gpu_seconds")
+           "predicted_gpu_seconds", "predicted_device_seconds", "link_bytes", "link_seconds")
 
 
 def run_side(library, operands, offload, least_s):
-    """Seconds on that side, or None if the calls did not go there."""
+    """Seconds on that side, or None if the calls did not go there; and how many bytes each call on the GPU
+    sent up and down."""
     library.set_option("OFFLOAD", offload)
-    before = library.stats().gpu_calls
+    before, called = library.stats(), operands.called
     took = measure(operands, least_s)
-    on_gpu = library.stats().gpu_calls > before
-    return took if on_gpu == (offload == "always") else None
+    after, calls = library.stats(), operands.called - called
+    on_gpu = after.gpu_calls > before.gpu_calls
+    moved = ((after.bytes_to_gpu - before.bytes_to_gpu) / calls,
+             (after.bytes_from_gpu - before.bytes_from_gpu) / calls)
+    return took if on_gpu == (offload == "always") else None, moved
 
 
 def choose_kernels(library, wanted):
@@ -45,7 +49,7 @@ def run_kernels(library, operands, kernels, least_s):
         library.set_option("OFFLOAD", "auto")
         answers = library.ask(operands.routine, operands.letters, operands.sizes)
         serves = bool(answers) and all(answer.get("kernel") == kernel["name"] for answer in answers)
-        found[kernel["name"]] = run_side(library, operands, "always", least_s) if serves else None
+        found[kernel["name"]] = run_side(library, operands, "always", least_s)[0] if serves else None
     library.set_option("KERNEL", usual or "")
     return found
 
@@ -60,10 +64,16 @@ def run_point(library, routine, n, least_s, kernels):
     def total(name):
         known = answers and not parts and all(answer[name] for answer in answers)
         return sum(answer[name] for answer in answers) if known else None
+    host_s, _ = run_side(library, operands, "never", least_s)
+    gpu_s, (up, down) = run_side(library, operands, "always", least_s)
+    link_s = [max(up / answer["up_bytes_per_second"], down / answer["down_bytes_per_second"])
+              for answer in answers if "up_bytes_per_second" in answer][:1]
     return {"routine": routine.name, "n": n, "operations": total("operations"),
-            "host_seconds": run_side(library, operands, "never", least_s),
-            "gpu_seconds": run_side(library, operands, "always", least_s),
-            "predicted_host_seconds": total("host_seconds"), "predicted_gpu_seconds": total("gpu_seconds"),
+            "host_seconds": host_s, "gpu_seconds": gpu_s, "predicted_host_seconds": total("host_seconds"),
+            "predicted_gpu_seconds": total("gpu_seconds"),
+            "predicted_device_seconds": total("device_seconds"),
+            "link_bytes": up + down if gpu_s else None,
+            "link_seconds": link_s[0] if gpu_s and link_s else None,
             "kernels": run_kernels(library, operands, kernels, least_s)}
 
 

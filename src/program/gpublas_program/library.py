@@ -135,7 +135,8 @@ class Routine:
 
 class Stats(ctypes.Structure):
     """gpublas_stats_t as far as it is needed here."""
-    _fields_ = [("calls", ctypes.c_uint64), ("gpu_calls", ctypes.c_uint64)]
+    _fields_ = [(name, ctypes.c_uint64) for name in ("calls", "gpu_calls", "host_calls", "failed_calls",
+                                                     "bytes_to_gpu", "bytes_from_gpu")]
 
 
 class Library:

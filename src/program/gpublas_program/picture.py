@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """The picture of gpublas bench, by Matplotlib: seconds with the crossover, GFLOP/s beside what was predicted,
-and the ladder of kernels if some were timed."""
+the roofline of the link, and the ladder of kernels if some were timed."""
 from .library import Failure
 
 ENDINGS = (".png", ".svg", ".pdf")
@@ -80,6 +80,25 @@ def draw_rates(axes, points):
     finish(axes, points, "speed, and what was predicted", "GFLOP/s")
 
 
+def draw_roofline(axes, points):
+    """Speed against operations a byte over the link. No call is faster than its bytes cross the link, or than
+    it is computed from device memory."""
+    for number, name in enumerate(names(points)):
+        own = [point for point in points if point["routine"] == name and point["link_bytes"]
+               and rate(point, point["gpu_seconds"])]
+        for seconds, style, label in (("gpu_seconds", "o", "measured"), ("link_seconds", "-", "the link"),
+                                      ("predicted_device_seconds", ":", "operands on the GPU, predicted")):
+            known = [(point["operations"] / point["link_bytes"], rate(point, point[seconds]))
+                     for point in own if rate(point, point[seconds])]
+            if known:
+                axes.plot(*zip(*sorted(known)), style, color=f"C{number}", label=f"{name}, {label}")
+    axes.set(xscale="log", yscale="log", title="the roofline of the link",
+             xlabel="operations a byte over the link", ylabel="GFLOP/s")
+    axes.grid(True, which="both", alpha=0.3)
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(fontsize="small")
+
+
 def draw_ladder(axes, points):
     """Of each routine the largest size at which kernels were timed."""
     bars = []
@@ -100,10 +119,14 @@ def draw_ladder(axes, points):
 def draw(points, crossovers, path):
     pyplot = open_matplotlib()
     ladder = any(any(point["kernels"].values()) for point in points)
-    figure, axes = pyplot.subplots(1, 2 + ladder, figsize=(7 * (2 + ladder), 5.5), layout="constrained")
+    roofline = any(point["link_bytes"] and point["gpu_seconds"] for point in points)
+    panels = 2 + roofline + ladder
+    figure, axes = pyplot.subplots(1, panels, figsize=(7 * panels, 5.5), layout="constrained")
     draw_seconds(axes[0], points, crossovers)
     draw_rates(axes[1], points)
+    if roofline:
+        draw_roofline(axes[2], points)
     if ladder:
-        draw_ladder(axes[2], points)
+        draw_ladder(axes[-1], points)
     figure.savefig(path, metadata={} if path.endswith(".png") else {"CreationDate": None}
                    if path.endswith(".pdf") else {"Date": None})

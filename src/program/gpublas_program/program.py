@@ -117,7 +117,7 @@ def add_bench(command):
     add_json(made, "the points as JSON instead of a table")
     made.add_argument("--plot", metavar="FILE",
                       help="draw them, .png, .svg or .pdf: seconds with the crossover, GFLOP/s beside what "
-                           "was predicted, kernels side by side (needs Matplotlib)")
+                           "was predicted, the roofline of the link, kernels side by side (needs Matplotlib)")
 
 
 def add_tune(command):

@@ -42,6 +42,7 @@ class Operands:
             if written:
                 self.fresh[name] = ctypes.string_at(self.work[name], size)
         pivots = (ctypes.c_int * n)(*range(1, n + 1))
+        self.called = 0
         self.arguments = routine.arguments(self.letters, self.sizes, addresses, pivots)
 
     def _make(self, rows, columns, size):
@@ -65,6 +66,7 @@ class Operands:
         """Seconds of one call."""
         for name, fresh in self.fresh.items():
             ctypes.memmove(self.work[name], fresh, len(fresh))
+        self.called += 1
         begin = time.perf_counter()
         self.routine.function(*self.arguments)
         return time.perf_counter() - begin

@@ -23,6 +23,8 @@ def explain(answer, call, terminal):
     if answer["host_seconds"] and answer["gpu_seconds"]:
         ratio = answer["host_seconds"] / answer["gpu_seconds"]
         print(f"the GPU is predicted to take {1 / ratio:.2f} of the host's time")
+    if answer["device_seconds"]:
+        print(f"with operands in its memory the GPU is predicted to take {seconds(answer['device_seconds'])}")
     if answer["kernel"]:
         parts = f", k in {answer['splits']} parts" if answer["splits"] > 1 else ""
         print(f"kernel {answer['kernel']}{parts}; {size(answer['bytes_to_gpu'])} to the GPU, "
