@@ -25,9 +25,10 @@ cuda="-DGPUBLAS_IMAGES=$images -DGPUBLAS_CUDA_INCLUDE=$include"
 export ASAN_OPTIONS=detect_leaks=0:detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
     TSAN_OPTIONS=halt_on_error=0:exitcode=66
 
-# The test programs of the build in that folder, except those in C++, which no C compiler changes.
+# The test programs of the build in that folder that its variant runs, all but those tests. Those in C++ no C
+# compiler changes.
 test_programs() {
-    ctest --test-dir "$1" -N | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' \
+    ctest --test-dir "$1" -N -R '^test_' -E "$2" | sed -nE 's/.*: (test_[a-z_0-9]+)$/\1/p' \
         | sed -E 's/_(fake|engine|gpu)$//; s/^test_accuracy_(tensor|large).*/test_accuracy/' | sort -u
 }
 
@@ -67,7 +68,8 @@ variant() {
     local not='_(gpu|engine)$|accuracy_tensor_(64|128)' beside='fakecuda fuzz' program right
     case $name in
         clang)
-            compiler=clang
+            # The software libcuda's own tests are arithmetic, too.
+            compiler=clang not+='|fakecuda_(kernels|sliced|streamk)'
             beside='fakecuda fuzz soak bench fakecublas fakenvml timeline accuracy_search' ;;
         address)
             options="$cuda -DGPUBLAS_SANITIZE=address"
@@ -78,7 +80,8 @@ variant() {
             not='_gpu$|(operands|panels|threads|symmetric|other_triangle)_fake'
             not+='|copy2d|staging|plan|learn|routing|machine_file|kernel_table'
             not+='|kernel_pick|start$|repair|reference|triangular|verify|history_file'      # one thread each
-            not+='|fakecuda_kernels|fakecuda_sliced|kernels_fake|special|accuracy' ;;
+            not+='|sample|digest|fakecuda_(kernels|sliced|solve|streamk)|kernels_fake|special|accuracy'
+            not+='|strips' ;;         # the threads of panels and operands, with more to copy
         no_cuda)
             options='-DGPUBLAS_CUDA=OFF -DCMAKE_C_FLAGS=-g' strict= checks=44 beside= ;;
         *)
@@ -94,7 +97,7 @@ variant() {
         tail -20 configure.log
         return
     fi
-    if ! cmake --build "$folder" --target gpublas $beside $(test_programs "$folder") > build.log 2>&1; then
+    if ! cmake --build "$folder" --target gpublas $beside $(test_programs "$folder" "$not") > build.log 2>&1; then
         fail "$name: build"
         grep -E 'error|warning' build.log | head -20
         tail -5 build.log
@@ -106,8 +109,8 @@ variant() {
         clang | thread)
             tests "$name" "$folder" '^test_' "$not" few ;;
         address)
-            tests "$name" "$folder" '^test_' "$not|repeat|accuracy|kernels_fake"
-            tests "$name" "$folder" '^test_(repeat|accuracy|kernels_fake)' "$not" few
+            tests "$name" "$folder" '^test_' "$not|repeat|accuracy|kernels_fake|special"
+            tests "$name" "$folder" '^test_(repeat|accuracy|kernels_fake|special)' "$not" few
             LD_LIBRARY_PATH=$folder/fakecuda GPUBLAS_CALIBRATION=off GPB_TEST_TYPES=s timeout 900 \
                 "$folder/test_kernels" padded float4 ffma fp16x3 tf32x3_thin > kernels.out 2>&1
             expect 'address: a kernel of each form, all problems: exit, tests' '0 5' \
