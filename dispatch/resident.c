@@ -106,9 +106,10 @@ gpb_call gpb_resident_equivalent(const gpb_resident *w)
     if (w->triangular) return product_like(w->triangular);
     const gpb_factor *f = &w->system.a;
     const double m = (double)f->m, n = (double)f->n, order = (double)gpb_factor_order(f);
-    /* Multiplications of LAPACK's counts: LU of m x n; Cholesky half of that of n x n. */
-    const double lu = order * (m * n - (m + n) * order / 2 + order * order / 3);
-    const double factor = !w->factors ? 0 : gpb_factor_is_lu(f) ? lu : n * n * n / 6;
+    /* Multiplications of LAPACK's counts: LU of m x n; Cholesky half of that of n x n. One division in all,
+       because the smallest systems come here, too. */
+    const double lu = order * (m * n - (m + n) * order * 0.5 + order * order * (1.0 / 3));
+    const double factor = !w->factors ? 0 : gpb_factor_is_lu(f) ? lu : n * n * n * (1.0 / 6);
     const double solve = w->solves ? n * n * (double)w->system.nrhs : 0;
     const int64_t cols = max(1, f->n + (w->solves ? w->system.nrhs : 0));
     const double k = (factor + solve) / (max(m, 1) * (double)cols);

@@ -4,6 +4,7 @@
 #include "src/hub/resident.h"
 
 #include <errno.h>
+#include <stdatomic.h>
 
 #include "dispatch/decide.h"
 #include "src/gpu/gpu.h"
@@ -55,16 +56,17 @@ static void touch(const gpb_resident *w, const gpb_facts *facts)
     gpb_touch(&call, &only);
 }
 
-static void tell(const gpb_host_call *record, const gpb_resident_outcome *out, double seconds)
+static void tell(const gpb_host_call *record, const gpb_resident_outcome *out, double ran_s)
 {
     const bool failed = out->failure != NULL;
     const double flops = gpb_trace_flops(record->call);
     gpb_stats_add(&(gpublas_stats_t){ .calls = 1, .gpu_calls = !failed, .host_calls = failed,
                                       .failed_calls = failed, .bytes_to_gpu = (uint64_t)out->bytes_up,
                                       .bytes_from_gpu = (uint64_t)out->bytes_down,
-                                      .gpu_seconds = failed ? 0 : seconds,
+                                      .gpu_seconds = failed ? 0 : ran_s,
                                       .gpu_flops = failed ? 0 : flops });
     if (record->came_s == 0) return;
+    const double seconds = gpb_clock_s() - record->came_s;
     const gpb_outcome product = { .done = true, .failure = out->failure, .bytes_up = out->bytes_up,
                                   .bytes_down = out->bytes_down };
     if (gpb_option_number(GPB_OPTION_VERBOSE)) gpb_trace(record, failed ? "gpu+host" : "gpu", &product);
@@ -140,7 +142,9 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
 {
     const gpb_policy user = gpb_routing_policy();
     const gpb_call call = gpb_resident_equivalent(w);
-    const double came_s = gpb_clock_s();
+    const bool watched = atomic_load_explicit(&gpb_option_watched, memory_order_relaxed);
+    const double came_s = watched ? gpb_clock_s() : 0;
+    double begin_s = 0;
     gpb_facts facts;
     bool slower = false;
     const gpb_plan plan = decide(w, &call, &user, &facts, &slower);
@@ -148,6 +152,7 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
     if (plan.gpu) {
         const bool large = gpb_facts_large(&call, &facts);
         touch(w, &facts);
+        begin_s = gpb_clock_s();
         const uint64_t range = gpb_trace_range(&call);
         gpb_routing_enter_gpu(large);
         out = gpb_resident_run(w, &facts, &user);
@@ -163,7 +168,7 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
         const char *why = out.failure ? out.failure : kept;
         const gpb_host_call record = { .call = &call, .why = why, .host_s = plan.host_s, .gpu_s = plan.gpu_s,
                                        .came_s = came_s };
-        tell(&record, &out, gpb_clock_s() - came_s);
+        tell(&record, &out, gpb_clock_s() - begin_s);
         *info = out.info;
     } else if (unreached) {
         gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); it is as it was", call.symbol,
