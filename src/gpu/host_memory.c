@@ -53,19 +53,28 @@ static uintptr_t start_of_heap(void)
     return at ? strtoull(at, NULL, 10) : 0;
 }
 
+/* open and read are cancellation points, but a BLAS call must not be one. */
 static void find(void)
 {
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     dl_iterate_phdr(note_data, NULL);
     heap = start_of_heap();
     if (!heap) heap = (uintptr_t)sbrk(0);      /* addresses below stay unknown */
+    pthread_setcancelstate(cancel, NULL);
 }
 
+/* Of the main thread glibc reads /proc/self/maps. */
 static area stack_of_thread(void)
 {
     pthread_attr_t attributes;
     void *low = NULL;
     size_t bytes = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes)) return (area){ 0, 0 };
+    int cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    const int failed = pthread_getattr_np(pthread_self(), &attributes);
+    pthread_setcancelstate(cancel, NULL);
+    if (failed) return (area){ 0, 0 };
     pthread_attr_getstack(&attributes, &low, &bytes);
     pthread_attr_destroy(&attributes);
     return (area){ (uintptr_t)low, (uintptr_t)low + bytes };

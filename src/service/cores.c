@@ -2,6 +2,7 @@
 /* Cores; see cores.h. */
 #include "src/service/cores.h"
 
+#include <pthread.h>
 #include <stdatomic.h>
 #include <unistd.h>
 
@@ -25,7 +26,11 @@ int gpb_cores(void)
     int count = atomic_load_explicit(&cores, memory_order_relaxed);
     if (count) return count;
     cpu_set_t set;
+    int cancel;
+    /* Opening and reading files are cancellation points, but a BLAS call must not be one. */
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     const int granted = gpb_quota_cores("");
+    pthread_setcancelstate(cancel, NULL);
     count = gpb_cores_affinity(&set);
     if (!count) count = (int)sysconf(_SC_NPROCESSORS_ONLN);
     if (count > granted) count = granted;

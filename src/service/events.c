@@ -80,12 +80,14 @@ static int open_file(void)
 }
 
 /* The descriptor, or < 0. The first event opens the file, and no signal handler interrupts that. Others wait
-   for it, but no longer than most_s. */
+   for it, but no longer than most_s. Nobody is cancelled here, because OPENING would stay for ever, or a page
+   taken. */
 static int descriptor(double most_s)
 {
     const double until_s = gpb_clock_s() + most_s;
     sigset_t all, mask;
-    int fd = UNOPENED;
+    int fd = UNOPENED, cancel;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, &mask);
     if (atomic_compare_exchange_strong(&file, &fd, OPENING)) fd = open_file();
@@ -94,6 +96,7 @@ static int descriptor(double most_s)
         usleep(50);
         fd = atomic_load(&file);
     }
+    pthread_setcancelstate(cancel, NULL);
     return fd;
 }
 

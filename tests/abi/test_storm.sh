@@ -45,6 +45,19 @@ for i in $(seq $((40 * times))); do
 done
 ok "$i times first calls cancelled"
 unset GPUBLAS_VERBOSE FAKECUDA_LOG
+# A cancellation is pending when a call begins, of each routine: it takes effect behind the call.
+build pending gcc $flags "$programs/pending.c" -L"$debian/openblas-pthread" -llapack -lblas -lpthread -lm \
+    || finish
+for route in always auto never; do
+    for before in 0 2; do
+        offload=$route preloaded openblas ./pending 50 $before > pending.out 2> pending.err
+        expect "pending cancellations, $before calls before, $route: exit, lines" '0 1' \
+            "$? $(cat pending.out pending.err | wc -l)"
+    done
+    GPUBLAS_VERBOSE=2 GPUBLAS_REPORT=pending.json GPUBLAS_TRACE=pending%p.json \
+        offload=$route preloaded openblas ./pending 50 0 > pending.out 2> pending.err
+    expect "pending cancellations, watched, $route: exit, lines" '0 1' "$? $(wc -l < pending.out)"
+done
 GPUBLAS_MEMORY=768K storm openblas always threads $((10 * times))      # callers wait for each other's memory
 FAKECUDA_START_MS=300 storm openblas always fork 100                   # forks in the midst of the start
 FAKECUDA_START_MS=100 storm openblas always cancel 30
