@@ -2,6 +2,8 @@
 /* The doors of LAPACK's solvers: every exported spelling. What is not solved by products goes to the host's
    routine of the same name, with the caller's own arguments. Illegal letters are 0 to us, and the host
    reports them. LAPACK is Fortran alone; LAPACKE calls these names. */
+#include <errno.h>
+
 #include "src/doors/door.h"
 #include "src/host/lapack_abi.h"
 #include "src/host/watch.h"
@@ -14,10 +16,13 @@
 #define SYSTEM(p, name, bits, up, op, pivots) \
     { .a = MATRIX(p, name, bits, up, *n, *n, pivots), .trans = op, .nrhs = *nrhs, .b = b, .ldb = *ldb }
 
-/* also: what is written beside INFO. */
+/* errno stays the caller's, as in gpb_offload. also: what is written beside INFO. */
 #define GO_ON(name, offload, given, also, host_call) \
     int64_t found;                                   \
-    if (offload(&(given), &found)) {                 \
+    const int before = errno;                        \
+    const bool done = offload(&(given), &found);     \
+    errno = before;                                  \
+    if (done) {                                      \
         *info = (__typeof__(*info))found;            \
         also;                                        \
         return;                                      \

@@ -2,6 +2,8 @@
 /* The doors of TRSM and TRMM: every exported spelling. What is not computed by products goes to the host's
    function of the same name, with the caller's own arguments. Illegal letters and enumerations are 0 to us,
    and the host reports them. */
+#include <errno.h>
+
 #include "src/doors/door.h"
 #include "src/hub/triangular.h"
 
@@ -17,9 +19,13 @@ static void from_layout(gpb_triangular *t, int layout)
     t->uplo = t->uplo == 'L' ? 'U' : t->uplo == 'U' ? 'L' : 0;
 }
 
-#define GO_ON(name, host_call)                     \
-    if (gpb_triangular_offload(&call)) return;     \
-    *(void **)&next = gpb_next(GPB_SYMBOL_##name); \
+/* errno stays the caller's, as in gpb_offload. */
+#define GO_ON(name, host_call)                       \
+    const int before = errno;                        \
+    const bool done = gpb_triangular_offload(&call); \
+    errno = before;                                  \
+    if (done) return;                                \
+    *(void **)&next = gpb_next(GPB_SYMBOL_##name);   \
     host_call;
 
 /* The arguments that Fortran and C pass alike, as values. */
