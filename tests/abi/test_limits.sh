@@ -54,7 +54,7 @@ done
 offload=always
 short 'a stack of 40 KiB' 1 preloaded netlib ./limits stack 40
 short 'stack, embedded' 0 env GPUBLAS_HOST_BLAS=embedded GPUBLAS_OFFLOAD=never LD_PRELOAD="$library" \
-    LD_LIBRARY_PATH="$debian/blas" ./limits stack
+    LD_LIBRARY_PATH="$debian/blas" ./limits stack 72
 for memory in 1 1K 64K 300K 1M 5M; do
     GPUBLAS_MEMORY=$memory short "GPUBLAS_MEMORY=$memory" 1 preloaded openblas ./failures
 done

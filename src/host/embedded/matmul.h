@@ -53,11 +53,12 @@ static inline T element(const operand *o, int64_t i, int64_t j, bool hermitian)
 }
 
 /* A tile is 32 bytes of rows by NR columns. Its sums fill the 16 registers of AVX, or nearly those of SSE.
-   The packed blocks of A and B (32 and 48 KiB) stay in the second-level cache. They are on the stack, of
-   which a thread may have only 128 KiB in all. */
+   The packed blocks of A and B (8 and 36 KiB) stay in the first two caches. They are on the stack, of which a
+   thread may have only 128 KiB in all, with OpenBLAS's 60 KiB of thread-local storage, where it lacks a
+   routine (GEMMTR). */
 typedef R vec __attribute__((vector_size(32), may_alias));
 enum { MR = 32 / sizeof(R), NR = COMPLEX ? 3 : 6, PLANES = COMPLEX ? 2 : 1, KC = 512 / sizeof(T),
-       MC = 64, NC = 96 };
+       MC = 16, NC = 72 };
 
 /* Packs op(A)(i0.., p0..) of rows x depth: `width` rows at a time, for each depth in turn. Complex numbers
    are packed as `width` real parts, then `width` imaginary parts. Rows after the last are zeros. */
