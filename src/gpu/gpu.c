@@ -255,6 +255,8 @@ static void start(void)
     }
     gpb_driver_capture_mode(&mode);
     if (result || device_count == 0) {
+        if (!result && *list != 'a')
+            gpb_log_warn("GPUBLAS_DEVICES=%s: none of these GPUs can be used; the host computes", list);
         turn_off(result ? gpb_driver_error(result) : "none of the GPUs in GPUBLAS_DEVICES can be used");
         return;
     }

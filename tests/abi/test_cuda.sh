@@ -63,6 +63,9 @@ expect "MiB for us beside a context of the program's, and where there is none" '
     "$(sed -n 's/.*budget \([0-9]*\) MiB$/\1/p' gpu.err | tr '\n' ' ')"
 unset FAKECUDA_DEVICES
 FAKECUDA_MODE=3 gpu later 2 0
+GPUBLAS_DEVICES=9 preloaded openblas ./cuda later > gpu.out 2> gpu.err
+expect 'a GPU that is not there: lines that say so' '1 1' \
+    "$(wc -l < gpu.err) $(grep -c 'GPUBLAS_DEVICES=9: none of these GPUs can be used' gpu.err)"
 doctor() { LD_LIBRARY_PATH=$fake "$@" "$library" | grep -cE '^GPU +none'; }
 expect 'no GPU in default mode' 0 "$(FAKECUDA_MODE=0 doctor env)"
 expect 'no GPU in exclusive mode' 1 "$(FAKECUDA_MODE=3 doctor env)"
