@@ -5,6 +5,7 @@
 #define GPB_SOLVE_REFINE_CUH
 
 #include <float.h>
+#include <math.h>
 
 #include "kernels/element.cuh"
 #include "kernels/solve_args.h"
@@ -118,18 +119,21 @@ template <class T> static __device__ __forceinline__ void gpb_norm(const gpb_nor
     atomicMax((unsigned long long *)g.norm, bits);
 }
 
-/* The largest of a thread's elements, which are not negative, without those that are NaN. */
+/* The larger of two numbers; NaN if one is. */
+static __device__ __forceinline__ double gpb_larger(double x, double y) { return y > x || y != y ? y : x; }
+
+/* The largest of a thread's elements, which are not negative. */
 template <class T>
 static __device__ __forceinline__ double gpb_largest(const void *a, int64_t lda, int64_t rows, int64_t col)
 {
     double most = 0;
-    for (int64_t i = threadIdx.x; i < rows; i += GPB_JUDGE_THREADS) {
-        const double size = gpb_size(gpb_element_at((const T *)a + i + col * lda));
-        if (size > most) most = size;
-    }
+    for (int64_t i = threadIdx.x; i < rows; i += GPB_JUDGE_THREADS)
+        most = gpb_larger(most, gpb_size(gpb_element_at((const T *)a + i + col * lda)));
     return most;
 }
 
+/* netlib accepts a NaN. Here one means double precision, if A is finite: where a column of A is 0 in single
+   precision, netlib's solve skips its zeros, and ours makes 0 times Inf of them. */
 template <class T> static __device__ __forceinline__ void gpb_judge(const gpb_judge_args &g)
 {
     __shared__ double of_x[GPB_JUDGE_THREADS], of_r[GPB_JUDGE_THREADS];
@@ -139,15 +143,15 @@ template <class T> static __device__ __forceinline__ void gpb_judge(const gpb_ju
         of_r[t] = gpb_largest<T>(g.r, g.ldr, g.rows, j);
         for (int half = GPB_JUDGE_THREADS / 2; half > 0; half /= 2) {
             __syncthreads();
-            if (t < half && of_x[t + half] > of_x[t]) of_x[t] = of_x[t + half];
-            if (t < half && of_r[t + half] > of_r[t]) of_r[t] = of_r[t + half];
+            if (t >= half) continue;
+            of_x[t] = gpb_larger(of_x[t], of_x[t + half]);
+            of_r[t] = gpb_larger(of_r[t], of_r[t + half]);
         }
         if (t == 0) {
-            const double x0 = gpb_size(gpb_element_at((const T *)g.x + j * g.ldx));
-            const double r0 = gpb_size(gpb_element_at((const T *)g.r + j * g.ldr));
             const double norm = __longlong_as_double((long long)*g.norm);
             const double limit = __dmul_rn(__dmul_rn(norm, g.eps), sqrt((double)g.rows));
-            if ((r0 != r0 ? r0 : of_r[0]) > __dmul_rn(x0 != x0 ? x0 : of_x[0], limit)) *g.worse = g.round;
+            const double most = __dmul_rn(of_x[0], limit);
+            if (norm < INFINITY ? !(of_r[0] <= most) : of_r[0] > most) *g.worse = g.round;
         }
         __syncthreads();
     }

@@ -442,14 +442,14 @@ void gpb_fake_norm(const gpb_fake_kernel *kernel, int device, const gpb_norm_arg
     }
 }
 
-/* Of a column, as netlib's idamax. */
+/* Of a column; NaN if one is. */
 static double largest(enum gpb_type type, const char *a, int64_t rows, int64_t first)
 {
     double most = 0;
     for (int64_t i = 0; i < rows; i++) {
         const double _Complex x = number_at(type, a, first + i);
         const double size = fabs(__real__ x) + fabs(__imag__ x);
-        most = i == 0 || size > most ? size : most;
+        most = size > most || isnan(size) ? size : most;
     }
     return most;
 }
@@ -462,8 +462,8 @@ void gpb_fake_judge(const gpb_fake_kernel *kernel, int device, const gpb_judge_a
     int32_t *worse = ints_at(kernel, device, g->worse, 0, 1);
     for (int64_t j = 0; j < g->cols; j++) {
         const double limit = *norm * g->eps * sqrt((double)g->rows);
-        if (largest(kernel->type, r, g->rows, j * g->ldr)
-            > largest(kernel->type, x, g->rows, j * g->ldx) * limit)
-            *worse = g->round;
+        const double of_r = largest(kernel->type, r, g->rows, j * g->ldr),
+                     most = largest(kernel->type, x, g->rows, j * g->ldx) * limit;
+        if (isfinite(*norm) ? !(of_r <= most) : of_r > most) *worse = g->round;
     }
 }
