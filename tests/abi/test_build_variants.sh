@@ -7,8 +7,8 @@
 #   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
 #   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
 #            by itself (FAKECUDA_ENGINE)
-#   no_cuda  the library without CUDA; the tests of its parts are the main build's, so they are built, not
-#            run. Once more from a copy of the sources in another folder: the same bytes
+#   no_cuda  the library without CUDA, as the programs below see it; the tests of its parts are the main
+#            build's. Once more from a copy of the sources in another folder: the same bytes
 # test_kernels and test_special run in s alone, because four types took 25 minutes under the sanitizers; fuzz
 # and the other tests have all types. AddressSanitizer has all problems of test_kernels for one kernel of each
 # form, because all kernels took eight minutes, and a few for the others. How exact sums are
@@ -83,7 +83,7 @@ variant() {
             not+='|sample|digest|fakecuda_(kernels|sliced|solve|streamk)|kernels_fake|special|accuracy'
             not+='|strips' ;;         # the threads of panels and operands, with more to copy
         no_cuda)
-            options='-DGPUBLAS_CUDA=OFF -DCMAKE_C_FLAGS=-g' strict= checks=44 beside= ;;
+            options='-DGPUBLAS_CUDA=OFF -DCMAKE_C_FLAGS=-g' strict= checks=44 beside= not=. ;;
         *)
             fail "no variant $name"
             return ;;
@@ -97,7 +97,8 @@ variant() {
         tail -20 configure.log
         return
     fi
-    if ! cmake --build "$folder" --target gpublas $beside $(test_programs "$folder" "$not") > build.log 2>&1; then
+    if ! cmake --build "$folder" --target gpublas $beside $(test_programs "$folder" "$not") \
+        > build.log 2>&1; then
         fail "$name: build"
         grep -E 'error|warning' build.log | head -20
         tail -5 build.log
