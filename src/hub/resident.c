@@ -138,6 +138,14 @@ static void ask(const gpb_resident *w)
     gpb_ask_answer(&call, NULL, &facts, &plan, &forced, device_s);
 }
 
+/* The host cannot reach one of the matrices. */
+static bool is_unreachable(const gpb_facts *facts)
+{
+    bool unreachable = false;
+    for (int x = 0; x < GPB_OPERANDS; x++) unreachable |= gpb_facts_unreachable(facts, x);
+    return unreachable;
+}
+
 static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
 {
     const gpb_policy user = gpb_routing_policy();
@@ -159,7 +167,8 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
         gpb_routing_leave_gpu(large);
         gpb_ranges_end(range);
     }
-    const bool unreached = !out.done && (gpb_facts_on_gpu(&facts) || gpb_place_unreachable(&call));
+    const bool unreached = !out.done && (out.overwritten || is_unreachable(&facts)
+                                         || gpb_place_unreachable(&call));
     if (out.warn && !(unreached && gpb_gpu_started()))
         gpb_log_warn("the GPU failed (%s); the host computes%s", out.failure,
                      gpb_gpu_started() ? " this call" : " all calls from now on");
@@ -171,8 +180,9 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
         tell(&record, &out, gpb_clock_s() - begin_s);
         *info = out.info;
     } else if (unreached) {
-        gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); it is as it was", call.symbol,
-                     out.failure);
+        gpb_log_warn("%s: cannot use a matrix in GPU memory there (%s); %s", call.symbol, out.failure,
+                     out.overwritten ? "what was to be written is neither the result nor what it was"
+                                     : "it is as it was");
         *info = UNREACHED;
         return GPB_RESIDENT_DONE;
     }

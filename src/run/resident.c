@@ -15,6 +15,8 @@
 #include "src/host/level3.h"
 #include "src/run/refined.h"
 
+static const char *const indefinite = "not definite";
+
 /* The factors that such work begins with, which a lane may have kept. Those of LU are square. */
 static bool begins_with_factors(const gpb_resident *w, const gpb_facts *facts)
 {
@@ -118,18 +120,30 @@ static void decide_who_stays(gpb_residence *r, const gpb_carry_matrix of[2])
 }
 
 /* Copies home what has come of a B that stays. Nothing else of it has been written. */
-static void put_back(const gpb_residence *r)
+static CUresult put_back(const gpb_residence *r)
 {
+    CUresult result = CUDA_SUCCESS;
     int64_t before = 0;
     for (int i = 0; i < r->up.count; before += r->up.matrix[i++].cols) {
         const gpb_carry_matrix *x = &r->up.matrix[i];
         const gpb_dma_shape shape = { .rows = x->rows, .cols = clamp(r->up.moved - before, 0, x->cols),
                                       .ld = x->ld, .ld_arena = x->ld_arena, .element = r->element,
                                       .uplo = 'G' };
-        if (x->arena >= r->b && shape.cols)
-            gpb_dma_copy(&shape, x->caller, x->arena, false, r->lane->stream);
+        if (x->arena >= r->b && shape.cols && !result)
+            result = gpb_dma_copy(&shape, x->caller, x->arena, false, r->lane->stream);
     }
-    gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
+    const CUresult waited = gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
+    return result ? result : waited;
+}
+
+/* Something is home, or was about to be copied home by the driver. */
+static bool has_written(const gpb_carry *down)
+{
+    int64_t before = 0;
+    bool written = down->done > 0;
+    for (int i = 0; i < down->count; before += down->matrix[i++].cols)
+        written |= down->matrix[i].place != GPB_PLACE_HOST && down->queued > before;
+    return written;
 }
 
 /* The program's work on its matrices on the device comes before their copies, and before the launches. */
@@ -231,6 +245,16 @@ static void invert_cholesky(gpb_residence *r, int64_t first, int64_t last, const
     }
 }
 
+/* That of columns [first, last) of a Hermitian inverse, which rounding leaves imaginary parts. */
+static void make_diagonal_real(gpb_residence *r, int64_t first, int64_t last)
+{
+    const size_t part = gpb_type_real_bytes(r->work->system.a.type);
+    if (part == r->element || r->result || r->why) return;
+    r->result = gpb_driver_get()->cuMemsetD2D32Async((CUdeviceptr)(uintptr_t)entry(r, r->b, first, first) + part,
+                                                     (size_t)(r->ld + 1) * r->element, 0, part / 4,
+                                                     (size_t)(last - first), r->lane->stream);
+}
+
 /* Rows of an upper triangle go home at the end. */
 static void invert(gpb_residence *r, const gpb_lapack_parts *parts)
 {
@@ -250,6 +274,7 @@ static void invert(gpb_residence *r, const gpb_lapack_parts *parts)
             gpb_lapack_solve(&part, parts);
         } else {
             invert_cholesky(r, first, last, parts);
+            make_diagonal_real(r, first, last);
             if (s->a.uplo == 'U' && last < n) continue;
         }
         send_home(r, last);
@@ -329,7 +354,9 @@ static void host_alone(const gpb_resident *w, void *work)
     else gpb_lapack_host_invert_cholesky(f);
 }
 
-/* The host computes what is not home: A is there up to some column, or all of it and B up to some. */
+/* The host computes what is not home: A is there up to some column, or all of it and B up to some. If the
+   device has said that A is not positive definite, and B is in its memory, the host leaves A as its own LAPACK
+   does; should it find A definite by a hair, the device's INFO stays. */
 static void finish(gpb_residence *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
@@ -343,7 +370,10 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
         gpb_host_triangular_rest(r->work->triangular, done);
         return;
     }
-    if (done < of_a) out->info = gpb_lapack_go_on(&s->a, done);
+    if (done < of_a) {
+        const int64_t info = gpb_lapack_go_on(&s->a, done);
+        out->info = info ? info : out->info;
+    }
     if (!r->work->solves || out->info) return;
     gpb_system rest = *s;
     const int64_t there = done > of_a ? done - of_a : 0;
@@ -375,7 +405,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     r->found = GPB_NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
-    r->releases = factors && !lu && of[0].place == GPB_PLACE_HOST;
+    r->releases = factors && !lu && all_on_host(facts);
     r->on_host = of[1].place == GPB_PLACE_HOST;
     decide_who_stays(r, of);
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
@@ -401,7 +431,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
         if (!r->work->triangular && !inverts) fetch_results(r);
         if (r->found != GPB_NO_INFO) out->info = r->found;
         const bool a_here = gpb_place_on_host(facts->where[GPB_A].place);
-        if (!lu && r->found != GPB_NO_INFO && a_here) r->why = "not definite";
+        if (!lu && r->found != GPB_NO_INFO && a_here) r->why = indefinite;
         const int64_t all = r->found == GPB_NO_INFO ? gpb_carry_columns(&r->down) : of[0].cols;
         if (is_own(r) && !r->result && !r->why) r->result = gpb_carry_release(&r->down, all);
     }
@@ -413,7 +443,8 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     /* What is still queued behind a verdict writes to the arena, and INFO to the table, which the lane's next
        call fills at once. */
     if (failed || gpb_carry_halted(&r->down)) gpb_driver_get()->cuStreamSynchronize(r->lane->stream);
-    if (failed && r->b_stays) put_back(r);
+    const bool put = failed && r->b_stays && !put_back(r);
+    out->overwritten = failed && !put && (r->b_stays || has_written(&r->down));
     const bool square = r->work->system.a.m == r->work->system.a.n;
     if (factors && square && !r->work->given && of[0].place == GPB_PLACE_HOST && !failed
         && r->found == GPB_NO_INFO && !gpb_carry_halted(&r->down))
@@ -453,6 +484,7 @@ static bool refine(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcom
     if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, w->system.nrhs);
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
     gpb_carry_end(&r->down, r->why ? CUDA_ERROR_UNKNOWN : r->result);
+    out->overwritten = (r->result || r->why) && has_written(&r->down);
     out->bytes_down += r->down.bytes;
     return true;
 }
@@ -542,9 +574,9 @@ static const char *run_on_lane(gpb_residence *r, const gpb_facts *facts, bool ke
     const bool refined = r->work->given && refine(r, facts, out);
     if (r->work->inverse_norm) estimate(r, facts, out);
     else if (!refined) run(r, facts, out);
-    const bool failed = r->result || r->why;
-    out->done = !failed || (r->down.done > 0 && !refined);
-    *rest = out->done && all_on_host(facts) && (failed || gpb_carry_halted(&r->down));
+    const bool failed = r->result || r->why, here = all_on_host(facts), of_a = r->why == indefinite;
+    out->done = !failed || of_a || (here && r->down.done > 0 && !refined);
+    *rest = of_a || (out->done && here && (failed || gpb_carry_halted(&r->down)));
     out->warn = r->result != CUDA_SUCCESS;
     if (out->warn) gpb_lanes_failed(r->lane, r->result);
     return out->warn ? gpb_driver_error(r->result) : r->why;

@@ -9,10 +9,13 @@
 #include "dispatch/resident.h"
 
 typedef struct gpb_resident_outcome {
-    bool done;                   /* *info is LAPACK's; false: nothing of the caller's is changed */
+    bool done;                   /* *info is LAPACK's; false: nothing of the caller's is changed but ipiv,
+                                    unless it is overwritten */
     const char *failure;         /* NULL, or what stopped the GPU; the host then finished the rest, if done */
     bool warn;                   /* it was an error of the driver's */
     bool kept;                   /* the factors were on the GPU still, and were not sent */
+    bool overwritten;            /* not done, and a matrix in device memory, or one beside it, is neither what it
+                                    was nor the result */
     int64_t info;
     int64_t bytes_up, bytes_down;
 } gpb_resident_outcome;

@@ -320,7 +320,8 @@ if "$python" -c 'import matplotlib' 2> /dev/null; then
             --sizes 16:64 --types sd --seconds 0.001 --kernels naive,float4,dmma --plot $picture
     done
     expect 'the PNG' PNG "$(head -c 4 bench.png | tail -c 3)"
-    for text in 'the roofline of the link' 'sgemm, measured' 'dgemm, the link' 'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
+    for text in 'the roofline of the link' 'sgemm, measured' 'dgemm, the link' \
+        'sgemm, host' 'dgemm, GPU' 'dgemm, GPU, predicted' 'GFLOP/s' 'seconds' \
         'sgemm 64, naive' 'sgemm 64, float4' 'dgemm 64, dmma'; do
         says "the SVG: $text" ">$text<" bench.svg
     done

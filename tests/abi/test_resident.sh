@@ -22,6 +22,20 @@ expect 'all of these calls on the GPU' "$(wc -l < one.err)" "$(grep -c 'route=gp
 # Columns that begin at multiples of 16 bytes: the launches take the program's matrices as they lie.
 one '' 301 all device
 expect 'the same, in place: wrong' "0 as it was: 0" "$? $(tail -1 one.out)"
+# One matrix there and the other one here: of A that is not positive definite, too. After a failure INFO is
+# never 0 where there is no solution.
+for place in device_a device_b; do
+    one '' 300 all $place
+    expect "$place: wrong" "0 as it was: 0" "$? $(tail -1 one.out)"
+    for rule in cuStreamWaitEvent:{9,30} cuMemcpy2DAsync:{4,30} cuLaunchKernelEx:60 \
+        cuStreamSynchronize:{4,9}; do
+        one "$rule:2" 700 factors $place
+        expect "$place, $rule fails: exit, all unreached or right" "0 as it was" \
+            "$? $(tail -1 one.out | cut -d: -f1)"
+        expect 'each that is unreached has a line' "$(tail -1 one.out | cut -d: -f2 | tr -d ' ')" \
+            "$(grep -c 'cannot use a matrix in GPU memory' one.err)"
+    done
+done
 for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cuStreamWaitEvent:9 \
     cuStreamSynchronize:7 cuEventRecord:30; do
     one "$rule:2" 301 triangles device

@@ -58,9 +58,9 @@ static void perform(const gpb_fake_op *op)
     switch (op->kind) {
     case GPB_FAKE_COPY: run_copy(&op->copy); break;
     case GPB_FAKE_SET:
-        if (op->copy.width)
-            memset(gpb_fake_translate(-1, op->copy.to, 0, (int64_t)op->copy.width, "cuMemsetD8"), op->value,
-                   op->copy.width);
+        for (size_t row = 0; op->copy.width && row < op->copy.height; row++)
+            memset(gpb_fake_translate(-1, op->copy.to + row * op->copy.to_pitch, 0, (int64_t)op->copy.width,
+                                      "cuMemset"), op->value, op->copy.width);
         break;
     case GPB_FAKE_LAUNCH: gpb_fake_launch_run(op->launch); break;
     case GPB_FAKE_RECORD:

@@ -361,13 +361,15 @@ CUresult cuMemcpy2DAsync(const CUDA_MEMCPY2D *p, CUstream stream)
     return gpb_fake_leave(__func__, r);
 }
 
-static CUresult set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream handle)
+/* height rows of so many bytes */
+static CUresult set(CUdeviceptr to, size_t pitch, unsigned char value, size_t bytes, size_t height,
+                    CUstream handle)
 {
     CUstream stream = gpb_fake_stream_find(handle);
     if (!stream)
         return CUDA_ERROR_INVALID_HANDLE;
     gpb_fake_op *op = gpb_fake_push(stream, GPB_FAKE_SET);
-    op->copy = (gpb_fake_copy){ .to = to, .width = bytes };
+    op->copy = (gpb_fake_copy){ .to = to, .to_pitch = pitch, .width = bytes, .height = height };
     op->value = value;
     return CUDA_SUCCESS;
 }
@@ -375,11 +377,21 @@ static CUresult set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream 
 CUresult cuMemsetD8(CUdeviceptr to, unsigned char value, size_t bytes)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
-    return gpb_fake_leave(__func__, r ? r : set(to, value, bytes, NULL));
+    return gpb_fake_leave(__func__, r ? r : set(to, 0, value, bytes, 1, NULL));
 }
 
 CUresult cuMemsetD8Async(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
-    return gpb_fake_leave(__func__, r ? r : set(to, value, bytes, stream));
+    return gpb_fake_leave(__func__, r ? r : set(to, 0, value, bytes, 1, stream));
+}
+
+/* Of words whose bytes are all the same. */
+CUresult cuMemsetD2D32Async(CUdeviceptr to, size_t pitch, unsigned value, size_t width, size_t height,
+                            CUstream stream)
+{
+    CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
+    if (!r && (value != (value & 0xff) * 0x01010101u || to % 4 || (height > 1 && pitch % 4)))
+        r = CUDA_ERROR_INVALID_VALUE;
+    return gpb_fake_leave(__func__, r ? r : set(to, pitch, (unsigned char)value, 4 * width, height, stream));
 }

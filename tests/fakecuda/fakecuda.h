@@ -164,7 +164,7 @@ typedef struct gpb_fake_op {
     struct gpb_fake_op *next;
     enum gpb_fake_kind kind;
     uint64_t number;                     /* order of issue, over all streams */
-    gpb_fake_copy copy;                  /* SET: to, width */
+    gpb_fake_copy copy;                  /* SET: to, width, to_pitch, height */
     unsigned char value;                 /* SET */
     gpb_fake_launch *launch;             /* owned */
     gpb_fake_mark *mark;                 /* RECORD, WAIT */
