@@ -14,8 +14,8 @@ typedef struct gpb_resident_outcome {
     const char *failure;         /* NULL, or what stopped the GPU; the host then finished the rest, if done */
     bool warn;                   /* it was an error of the driver's */
     bool kept;                   /* the factors were on the GPU still, and were not sent */
-    bool overwritten;            /* not done, and a matrix in device memory, or one beside it, is neither what it
-                                    was nor the result */
+    bool overwritten;            /* not done, and what was to be written, to device memory or beside it, is
+                                    neither the result nor what it was */
     int64_t info;
     int64_t bytes_up, bytes_down;
 } gpb_resident_outcome;
