@@ -250,8 +250,8 @@ static void make_diagonal_real(gpb_residence *r, int64_t first, int64_t last)
 {
     const size_t part = gpb_type_real_bytes(r->work->system.a.type);
     if (part == r->element || r->result || r->why) return;
-    r->result = gpb_driver_get()->cuMemsetD2D32Async((CUdeviceptr)(uintptr_t)entry(r, r->b, first, first) + part,
-                                                     (size_t)(r->ld + 1) * r->element, 0, part / 4,
+    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)entry(r, r->b, first, first) + part;
+    r->result = gpb_driver_get()->cuMemsetD2D32Async(at, (size_t)(r->ld + 1) * r->element, 0, part / 4,
                                                      (size_t)(last - first), r->lane->stream);
 }
 
