@@ -355,8 +355,8 @@ static void host_alone(const gpb_resident *w, void *work)
 }
 
 /* The host computes what is not home: A is there up to some column, or all of it and B up to some. If the
-   device has said that A is not positive definite, and B is in its memory, the host leaves A as its own LAPACK
-   does; should it find A definite by a hair, the device's INFO stays. */
+   device has said that A is not positive definite, and B is in its memory, the host leaves A as its own
+   LAPACK does; should it find A definite by a hair, the device's INFO stays. */
 static void finish(gpb_residence *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
