@@ -193,7 +193,7 @@ static void insert(gpb_fake_block block)
     block_count++;
 }
 
-static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place place)
+static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place place, bool pooled)
 {
     CUcontext context = gpb_fake_current();
     uint64_t *total = &used[context->device];
@@ -208,7 +208,7 @@ static CUresult allocate(CUdeviceptr *out, size_t bytes, enum gpb_fake_place pla
         storage_free(storage, bytes, place);
     if (!start)
         return CUDA_ERROR_OUT_OF_MEMORY;
-    insert((gpb_fake_block){ start, bytes, storage, place, false, context, next_id++ });
+    insert((gpb_fake_block){ start, bytes, storage, place, false, context, next_id++, pooled });
     if (place == GPB_FAKE_PLACE_DEVICE)
         *total += rounded(bytes);
     *out = start;
@@ -269,7 +269,7 @@ CUresult cuMemAlloc(CUdeviceptr *out, size_t bytes)
 {
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_CONTEXT);
     if (!r)
-        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE);
+        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE, false);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -290,7 +290,7 @@ CUresult cuMemAllocAsync(CUdeviceptr *out, size_t bytes, CUstream handle)
     if (!r && !gpb_fake_stream_find(handle))
         r = CUDA_ERROR_INVALID_HANDLE;
     if (!r)
-        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE);
+        r = allocate(out, bytes, GPB_FAKE_PLACE_DEVICE, true);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -317,7 +317,7 @@ CUresult cuMemHostAlloc(void **out, size_t bytes, unsigned int flags)
     CUdeviceptr start = 0;
     if (!r && (!out || flags > 7))
         r = CUDA_ERROR_INVALID_VALUE;
-    if (!r && !(r = allocate(&start, bytes, GPB_FAKE_PLACE_PINNED)))
+    if (!r && !(r = allocate(&start, bytes, GPB_FAKE_PLACE_PINNED, false)))
         *out = (void *)start;
     return gpb_fake_leave(__func__, r);
 }
@@ -342,7 +342,7 @@ CUresult cuMemHostRegister(void *at, size_t bytes, unsigned int flags)
         r = CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED;
     if (!r)
         insert((gpb_fake_block){ start, bytes, at, GPB_FAKE_PLACE_PINNED, true, gpb_fake_current(),
-                                 next_id++ });
+                                 next_id++, false });
     return gpb_fake_leave(__func__, r);
 }
 
@@ -365,7 +365,7 @@ CUresult cuMemAllocManaged(CUdeviceptr *out, size_t bytes, unsigned int flags)
     if (!r && flags != CU_MEM_ATTACH_GLOBAL && flags != CU_MEM_ATTACH_HOST)
         r = CUDA_ERROR_INVALID_VALUE;
     if (!r)
-        r = allocate(out, bytes, GPB_FAKE_PLACE_MANAGED);
+        r = allocate(out, bytes, GPB_FAKE_PLACE_MANAGED, false);
     return gpb_fake_leave(__func__, r);
 }
 
@@ -376,7 +376,7 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED,
          managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
     switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = block ? block->context : NULL; break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = block && !block->pooled ? block->context : NULL; break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)out = !block ? 0 : pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         break;

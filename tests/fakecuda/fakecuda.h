@@ -107,6 +107,7 @@ typedef struct gpb_fake_block {
     bool registered;                     /* the program's own memory, pinned */
     CUcontext context;
     uint64_t id;
+    bool pooled;                         /* no context owns it */
 } gpb_fake_block;
 gpb_fake_block *gpb_fake_block_find(CUdeviceptr at);
 bool gpb_fake_is_device_address(const void *at);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: MIT */
-/* See operand.h. Only entry points that src/service/driver.def lists as well are required. Managed memory and
-   cuCtxGetCurrent may be missing. */
+/* See operand.h. Only entry points that src/service/driver.def lists as well are required. Managed memory, the
+   device's pool and cuCtxGetCurrent may be missing. */
 #include "tests/gpu/operand.h"
 
 #include <dlfcn.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,6 +33,8 @@ static struct {
     int (*cuStreamSynchronize)(void *);
     int (*cuCtxGetCurrent)(void **);
     int (*cuMemAllocManaged)(address *, size_t, unsigned);
+    int (*cuMemAllocAsync)(address *, size_t, void *);
+    int (*cuMemFreeAsync)(address, void *);
 } cuda;
 static void *primary;
 static _Thread_local void *stream;
@@ -68,7 +71,7 @@ bool gpu_open(void)
     NEED(cuMemcpyDtoHAsync_v2);
     NEED(cuStreamCreate);
     NEED(cuStreamSynchronize);
-    MAY(cuCtxGetCurrent); MAY(cuMemAllocManaged);
+    MAY(cuCtxGetCurrent); MAY(cuMemAllocManaged); MAY(cuMemAllocAsync); MAY(cuMemFreeAsync);
     int device, error = cuda.cuInit(0);
     if (!error) error = cuda.cuDeviceGet(&device, 0);
     if (error) {
@@ -153,6 +156,20 @@ static size_t room_of(const operand *o)
     return (bytes_of(o) ? bytes_of(o) : gpb_type_bytes(o->type)) + (size_t)o->shift;
 }
 
+/* Every other operand on the device is in its pool, as cudaMallocAsync's memory is: no context owns it. */
+static bool from_pool(address *at, size_t bytes)
+{
+    static atomic_uint made;
+    int can = 0;
+    enum { POOLS_SUPPORTED = 115 };
+    if (!cuda.cuMemAllocAsync || !cuda.cuMemFreeAsync || atomic_fetch_add(&made, 1) % 2 == 0) return false;
+    MUST(cuDeviceGetAttribute(&can, POOLS_SUPPORTED, 0));
+    if (!can) return false;
+    MUST(cuMemAllocAsync(at, bytes, NULL));
+    MUST(cuStreamSynchronize(NULL));
+    return true;
+}
+
 operand operand_make(enum place place, enum gpb_type type, int64_t count, int64_t offset)
 {
     return operand_make_shifted(place, type, count, offset, 0);
@@ -167,7 +184,10 @@ operand operand_make_shifted(enum place place, enum gpb_type type, int64_t count
     switch (place) {
     case PLACE_PAGEABLE: o.base = guarded(bytes); break;
     case PLACE_PINNED: MUST(cuMemHostAlloc(&o.base, bytes, 0)); break;
-    case PLACE_DEVICE: MUST(cuMemAlloc_v2(&at, bytes)); break;
+    case PLACE_DEVICE:
+        o.pooled = from_pool(&at, bytes);
+        if (!o.pooled) MUST(cuMemAlloc_v2(&at, bytes));
+        break;
     default: MUST(cuMemAllocManaged(&at, bytes, 1)); break;
     }
     if (at) o.base = (void *)(uintptr_t)at;
@@ -214,6 +234,7 @@ void operand_free(operand *o)
     free(o->image);
     if (o->place == PLACE_PAGEABLE) unguard(allocation, room_of(o));
     else if (o->place == PLACE_PINNED) MUST(cuMemFreeHost(allocation));
+    else if (o->pooled) MUST(cuMemFreeAsync((uintptr_t)allocation, NULL));
     else MUST(cuMemFree_v2((uintptr_t)allocation));
     *o = (operand){ 0 };
 }

@@ -22,6 +22,7 @@ typedef struct operand {
     int64_t offset, count;
     int shift;           /* bytes by which all of it is off its alignment */
     void *base;          /* where the first element of the image is */
+    bool pooled;         /* of PLACE_DEVICE: by cuMemAllocAsync */
 } operand;
 
 /* Loads libcuda and makes device 0's primary context current. If there is none, prints that and returns
