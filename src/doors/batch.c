@@ -10,8 +10,8 @@ static gpb_call group(const gpb_groups *all, int64_t g, int64_t first)
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_B] = gpb_groups_operand(all, all->b, all->ldb, g, first);
     call.x[GPB_C] = gpb_groups_operand(all, all->c, all->ldc, g, first);
-    call.x[GPB_A].trans = gpb_op(gpb_groups_letter(all, all->transa, g));
-    call.x[GPB_B].trans = gpb_op(gpb_groups_letter(all, all->transb, g));
+    call.x[GPB_A].trans = gpb_op(gpb_groups_letter(all, all->transa, g, gpb_trans));
+    call.x[GPB_B].trans = gpb_op(gpb_groups_letter(all, all->transb, g, gpb_trans));
     call.x[GPB_C].uplo = 'G';
     gpb_from_layout(&call, all->layout);
     return call;

@@ -32,8 +32,8 @@ static gpb_call rank_k_group(const gpb_groups *all, int64_t g, int64_t first)
     gpb_call call = gpb_groups_call(all, g);
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_C] = gpb_groups_operand(all, all->c, all->ldc, g, first);
-    rank_k(&call, gpb_triangle(gpb_groups_letter(all, all->uplo, g)),
-           gpb_op(gpb_groups_letter(all, all->transa, g)), all->layout);
+    rank_k(&call, gpb_triangle(gpb_groups_letter(all, all->uplo, g, gpb_uplo)),
+           gpb_op(gpb_groups_letter(all, all->transa, g, gpb_trans)), all->layout);
     return call;
 }
 
@@ -109,10 +109,10 @@ static gpb_call solve_group(const gpb_groups *all, int64_t g, int64_t first)
     gpb_call call = gpb_groups_call(all, g);
     call.x[GPB_A] = gpb_groups_operand(all, all->a, all->lda, g, first);
     call.x[GPB_B] = gpb_groups_operand(all, all->b, all->ldb, g, first);
-    solve(&call, gpb_one_of("LR", gpb_groups_letter(all, all->side, g)),
-          gpb_triangle(gpb_groups_letter(all, all->uplo, g)),
-          gpb_op(gpb_groups_letter(all, all->transa, g)),
-          gpb_diag(gpb_groups_letter(all, all->diag, g)), all->layout);
+    solve(&call, gpb_one_of("LR", gpb_groups_letter(all, all->side, g, gpb_side)),
+          gpb_triangle(gpb_groups_letter(all, all->uplo, g, gpb_uplo)),
+          gpb_op(gpb_groups_letter(all, all->transa, g, gpb_trans)),
+          gpb_diag(gpb_groups_letter(all, all->diag, g, gpb_diag_letter)), all->layout);
     return call;
 }
 

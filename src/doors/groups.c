@@ -7,13 +7,9 @@ int64_t gpb_groups_integer(const gpb_groups *all, const void *array, int64_t g)
     return all->width == 64 ? ((const int64_t *)array)[g] : ((const int32_t *)array)[g];
 }
 
-/* CBLAS's enumerations share no numbers. */
-char gpb_groups_letter(const gpb_groups *all, const void *array, int64_t g)
+char gpb_groups_letter(const gpb_groups *all, const void *array, int64_t g, char (*letter_of)(int))
 {
-    if (all->letters) return gpb_letter((const char *)array + g);
-    const int of = ((const int *)array)[g];
-    const char trans = gpb_trans(of), uplo = gpb_uplo(of), side = gpb_side(of);
-    return trans ? trans : uplo ? uplo : side ? side : gpb_diag_letter(of);
+    return all->letters ? gpb_letter((const char *)array + g) : letter_of(((const int *)array)[g]);
 }
 
 gpb_scalar gpb_groups_scalar(const gpb_groups *all, const void *array, int64_t g)
@@ -70,7 +66,7 @@ bool gpb_groups_next(const gpb_groups *all, gpb_join *at, gpb_call *call)
 
 bool gpb_groups_legal(const gpb_groups *all)
 {
-    bool legal = all->count >= 0;
+    bool legal = all->count >= 0 && (all->layout == GPB_ROW_MAJOR || all->layout == GPB_COL_MAJOR);
     for (int64_t g = 0, first = 0; legal && g < all->count; g++) {
         gpb_call call = all->call(all, g, first);
         legal = gpb_offload_legal(&call);

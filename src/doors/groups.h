@@ -22,8 +22,9 @@ typedef struct gpb_groups {
 } gpb_groups;
 
 int64_t gpb_groups_integer(const gpb_groups *groups, const void *array, int64_t g);
-/* A letter of BLAS; 0 if it is an enumerator that is not legal there. */
-char gpb_groups_letter(const gpb_groups *groups, const void *array, int64_t g);
+/* A letter of BLAS; 0 if it is an enumerator that is not legal there. letter_of: gpb_trans, or another of
+   door.h for the array's kind, because different kinds have the same letters (L is left, and lower). */
+char gpb_groups_letter(const gpb_groups *groups, const void *array, int64_t g, char (*letter_of)(int));
 gpb_scalar gpb_groups_scalar(const gpb_groups *groups, const void *array, int64_t g);
 /* A group's call, but for its operands: of sizes and scalars those that the routine has. */
 gpb_call gpb_groups_call(const gpb_groups *groups, int64_t g);

@@ -162,6 +162,10 @@ static void trsm_errors(void)
     cblas_dtrsm_batch(99, &left, &lower, &plain, &not_unit, &four, &four, &one, as, &four, bs, &four, 1,
                       &size);
     right &= reported == 1;
+    reported = -1;                                   /* each legal where the other is */
+    cblas_dtrsm_batch(COLUMN, &lower, &left, &plain, &not_unit, &four, &four, &one, as, &four, bs, &four, 1,
+                      &size);
+    right &= reported == 2 && b[0][0] == 1;
     reported = -1;
     cblas_dtrsm_batch_strided(ROW, left, lower, plain, illegal, 4, 4, 1, a[0], 4, 16, b[0], 4, 16, 1);
     tell(right && reported == 5 && b[0][0] == 1, "errors of cblas_dtrsm_batch and its strided form");
