@@ -89,7 +89,7 @@ static bool report(int fd, bool all)
     char verdict[VERDICT];
     const bool good = judge(verdict, sizeof verdict);
     dprintf(fd, "%s\n", verdict);
-    dprintf(fd, "libgpublas     %s\n", gpublas_version());
+    dprintf(fd, "libgpublas     %s\n", GPUBLAS_VERSION);
     gpb_gpu_report(fd, all);
     print_hosts(fd, all);
     if (!all) {
@@ -150,7 +150,7 @@ static bool put_json(int fd)
 {
     char verdict[VERDICT], path[PATH_MAX];
     const bool good = judge(verdict, sizeof verdict);
-    dprintf(fd, "{\"gpublas\": \"%s\", \"works\": %s, \"verdict\": ", gpublas_version(),
+    dprintf(fd, "{\"gpublas\": \"%s\", \"works\": %s, \"verdict\": ", GPUBLAS_VERSION,
             good ? "true" : "false");
     gpb_json_string(fd, verdict);
     dprintf(fd, ",\n ");
@@ -178,7 +178,7 @@ static void print_help(const char *self)
             "%s: says whether it works here\n"
             "%s --all: also lists every option and kernel; --json: the same as JSON\n\n"
             "Options are environment variables:\n\n",
-            gpublas_version(), self, self, self);
+            GPUBLAS_VERSION, self, self, self);
     gpb_option_print(STDOUT_FILENO);
 }
 

@@ -242,7 +242,7 @@ static void put_amounts(report *r, const line *l)
 
 static void put_json(report *r)
 {
-    put(r, "{\"gpublas\": \"%s\", \"process\": %ld, \"program\": ", gpublas_version(), (long)getpid());
+    put(r, "{\"gpublas\": \"%s\", \"process\": %ld, \"program\": ", GPUBLAS_VERSION, (long)getpid());
     put_string(r, program_invocation_short_name);
     put(r, ", \"seconds\": %.6f, \"start_seconds\": %.6f,\n \"total\": {", gpb_clock_s() - begun_s,
         gpb_gpu_took_s());

@@ -155,7 +155,7 @@ gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 static void write_matrix(int file, const char *at, int64_t rows, int64_t cols, int64_t ld, size_t element)
 {
     for (int64_t j = 0; j < cols; j++)
-        if (write(file, at + (size_t)(j * ld) * element, (size_t)rows * element) < 0) return;
+        if (gpb_log_write(file, at + (size_t)(j * ld) * element, (size_t)rows * element)) return;
 }
 
 /* Writes A or B; of a matrix of which one triangle is stored, all of it. */
@@ -196,12 +196,14 @@ static void dump(const sight *s)
         gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot create %s", path);
         return;
     }
-    dprintf(file,
+    char header[512];
+    snprintf(header, sizeof header,
         "gpublas-dump type=%c uplo=%c transa=%c transb=%c m=%lld n=%lld k=%lld alpha=%a beta=%a "
         "wrong=%lld,%lld alpha_imaginary=%a beta_imaginary=%a products=%d\n",
         gpb_type_of(g->type)->letter, g->x[GPB_C].uplo, g->x[GPB_A].trans, g->x[GPB_B].trans, (long long)g->m,
         (long long)g->n, (long long)g->k, alpha[0], beta[0], (long long)s->i, (long long)s->j, alpha[1],
         beta[1], gpb_call_products(g));
+    gpb_log_write(file, header, strlen(header));
     if (gpb_call_multiplies(g)) {
         write_operand(file, g, GPB_A, s->a);
         write_operand(file, g, GPB_B, s->b);

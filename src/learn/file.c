@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/service/log.h"
+
 static size_t read_file(int file, char *text, size_t size)
 {
     size_t used = 0;
@@ -45,16 +47,6 @@ char *gpb_file_read(const char *path, size_t bytes, size_t *length)
     return NULL;
 }
 
-static bool write_file(int file, const char *text, size_t length)
-{
-    for (size_t done = 0; done < length;) {
-        ssize_t count = write(file, text + done, length - done);
-        if (count > 0) done += (size_t)count;
-        else if (count == 0 || errno != EINTR) return false;
-    }
-    return true;
-}
-
 /* Makes the path's folder unless it exists, and the folder around it: ~/.cache/gpublas. */
 static void make_folders(const char *path)
 {
@@ -81,7 +73,7 @@ const char *gpb_file_replace(const char *path, const char *text, size_t length)
     make_folders(path);
     const int file = mkostemp(temporary, O_CLOEXEC);
     if (file < 0) return "cannot be created";
-    bool written = write_file(file, text, length);
+    bool written = gpb_log_write(file, text, length) == 0;
     written &= close(file) == 0;
     const char *failure = written ? NULL : "cannot be written";
     if (!failure && rename(temporary, path)) failure = "cannot be renamed";

@@ -29,7 +29,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
     if (file) fclose(file);
     gpb_driver_get()->cuDriverGetVersion(&driver);
     snprintf(key, size, "%s, %d cores, %s, CUDA %d, libgpublas %s", cpu, gpb_cores(), device->name, driver,
-             gpublas_version());
+             GPUBLAS_VERSION);
 }
 
 bool gpb_saved_write(void)
