@@ -233,8 +233,8 @@ typedef struct gpb_norm_args {
 } gpb_norm_args;
 
 /* Whether residuals are small: *worse becomes `round` if the largest |re| + |im| of any column of R is
-   larger than norm * eps * sqrt(rows) times that of X's column. As netlib's idamax: what is NaN is passed
-   over, but not as first element. */
+   larger than norm * eps * sqrt(rows) times that of X's column, or, if the norm is finite, if either is
+   NaN. */
 typedef struct gpb_judge_args {
     const void *x, *r;
     int64_t ldx, ldr, rows, cols;

@@ -333,6 +333,7 @@ gpb_lane *gpb_lanes_take(const gpb_facts *facts, bool large)
     pthread_mutex_lock(&gpb_lanes.lock);
     if (may_begin(facts) && !(lane = occupy(find_lane(facts->device - 1, large))))
         lane = wait_for_lane(facts, large);
+    if (lane) lane->must = gpb_facts_on_gpu(facts);
     pthread_mutex_unlock(&gpb_lanes.lock);
     return enter(lane);
 }
@@ -354,6 +355,7 @@ gpb_lane *gpb_lanes_take_kept(const gpb_facts *facts, const gpb_kept *kept)
         const bool elsewhere = facts->device && facts->device - 1 != i / GPB_LANES;
         if (!elsewhere && !of->busy && has_kept(of, kept)) lane = occupy(of);
     }
+    if (lane) lane->must = gpb_facts_on_gpu(facts);
     pthread_mutex_unlock(&gpb_lanes.lock);
     return enter(lane);
 }

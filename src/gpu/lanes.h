@@ -57,6 +57,8 @@ typedef struct gpb_lane {
     CUdeviceptr counters;                    /* 0, or GPB_MAX_STREAMK_BLOCKS words, zero whenever no Stream-K
                                                 launch is at work */
     int64_t since_ns;                        /* when the lane was taken */
+    bool must;                               /* the host cannot compute its call, so it goes on when the
+                                                program ends */
     unsigned long long made_in;              /* the context of streams and events (gpb_driver_record) */
     unsigned life;                           /* the device's `life` when the lane's streams and memory were
                                                 made */

@@ -96,7 +96,7 @@ static gpb_plan settle(const gpb_resident *w, const gpb_policy *user, const gpb_
         *slower = plan.host_s > 0;
         plan.why = plan.gpu ? "faster on the host" : plan.why;
     } else if (!gpb_resident_fits(w, facts->gpu.arch, facts->gpu.sms)) {
-        plan.why = "too many rows";
+        plan.why = facts->gpu.arch < 80 ? "before sm_80" : "too many rows";
     } else {
         plan.why = plan.gpu ? plan.why : "faster on the GPU";
         plan.gpu = true;
@@ -157,6 +157,9 @@ static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
     bool slower = false;
     const gpb_plan plan = decide(w, &call, &user, &facts, &slower);
     gpb_resident_outcome out = { .failure = plan.why };
+    /* VERIFY checks products. By calls, a factorisation is made of them; that is done where the host can
+       reach the matrices. */
+    if (gpb_option_number(GPB_OPTION_VERIFY) && !is_unreachable(&facts)) return GPB_RESIDENT_BY_CALLS;
     if (plan.gpu) {
         const bool large = gpb_facts_large(&call, &facts);
         touch(w, &facts);
@@ -194,8 +197,7 @@ enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *in
     const int before = errno;
     const bool nothing = gpb_factor_order(&w->system.a) == 0
                          || (!w->factors && !w->inverse_norm && w->system.nrhs == 0);
-    /* VERIFY checks products. By calls, a factorisation is made of them. */
-    const bool forbidden = gpb_lapack_inside_host() || gpb_option_number(GPB_OPTION_VERIFY);
+    const bool forbidden = gpb_lapack_inside_host();
     if (!nothing && gpb_ask_is_on()) {
         ask(w);
         *info = 0;

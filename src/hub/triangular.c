@@ -35,11 +35,24 @@ bool gpb_triangular_pays(const gpb_triangular *t)
     return gpb_routing_takes(&largest);
 }
 
+/* B = 0, wherever it is. */
+static void clear(const gpb_triangular *t)
+{
+    const gpb_matrix none = { .ld = max(1, t->m), .trans = 'N' },
+                     b = { .base = t->b, .ld = t->ldb, .trans = 'N', .uplo = 'G' };
+    gpb_offload_or_host(&(gpb_call){ .symbol = t->symbol, .type = t->type, .width = t->width, .m = t->m,
+                                     .n = t->n, .batch = 1, .x = { none, none, b } });
+}
+
 bool gpb_triangular_offload(const gpb_triangular *t)
 {
     int64_t info;
     if (gpb_offload_is_inside()) return false;
-    const bool some = gpb_triangular_legal(t) && t->m && t->n && t->alpha != 0;
+    const bool some = gpb_triangular_legal(t) && t->m && t->n;
+    if (some && t->alpha == 0) {
+        clear(t);
+        return true;
+    }
     if (some) {
         const gpb_resident whole = gpb_resident_of_triangular(t);
         const enum gpb_resident_answer answer = gpb_resident_offload(&whole, &info);

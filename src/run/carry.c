@@ -193,7 +193,7 @@ static CUresult go_on(gpb_carry *c, bool *busy)
         result = land(c, busy);
     }
     /* The program is ending, and the host can compute as well. */
-    return result ? result : gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
+    return result ? result : !c->lane->must && gpb_gpu_leaving() ? CUDA_ERROR_NOT_PERMITTED : CUDA_SUCCESS;
 }
 
 CUresult gpb_carry_go_on(gpb_carry *c)

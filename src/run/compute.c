@@ -141,7 +141,9 @@ static void finish(const gpb_job *job)
                       : GPB_PLACE_UNBEGUN);
 }
 
-static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
+/* must: what is left undone is finished here in any case. */
+static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan,
+                       bool must)
 {
     gpb_job job = { .call = call, .facts = facts, .plan = plan };
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -160,7 +162,8 @@ static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     out.bytes_down = job.progress.bytes_down;
     /* If no operand was touched and all are in host memory, the door passes the caller's own arguments to the
        host. Else the host computes here what is left of C. */
-    out.done = !out.failure || has_begun(&job.progress) || (gpb_facts_on_gpu(facts) && !goes_in_turn(&job));
+    out.done = !out.failure || must || has_begun(&job.progress)
+               || (gpb_facts_on_gpu(facts) && !goes_in_turn(&job));
     if (out.failure && out.done) finish(&job);
     free(job.progress.flagged_blocks);
     gpb_driver_capture_mode(&mode);
@@ -168,13 +171,15 @@ static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy 
     return out;
 }
 
-/* The two products of SYR2K or HER2K, one behind the other. */
+/* The two products of SYR2K or HER2K, one behind the other. Behind the first one C is not the caller's any
+   more. */
 static gpb_outcome in_turn(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     const gpb_call behind = gpb_call_second(call), first = gpb_call_alone(call),
                    second = gpb_call_alone(&behind);
-    const gpb_outcome before = one(&first, facts, policy, plan);
-    gpb_outcome out = one(&second, facts, policy, gpb_decide(&second, facts, policy));
+    const gpb_outcome before = one(&first, facts, policy, plan, false);
+    if (!before.done) return before;
+    gpb_outcome out = one(&second, facts, policy, gpb_decide(&second, facts, policy), true);
     if (before.failure) out.failure = before.failure;
     if (!out.fallback) out.fallback = before.fallback;
     if (!out.wide) out.wide = before.wide;
@@ -186,9 +191,9 @@ static gpb_outcome in_turn(const gpb_call *call, gpb_facts *facts, const gpb_pol
 gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy *policy, gpb_plan plan)
 {
     if (plan.in_turn) return in_turn(call, facts, policy, plan);
-    if (!plan.joined) return one(call, facts, policy, plan);
+    if (!plan.joined) return one(call, facts, policy, plan, false);
     const gpb_call both = gpb_call_joined(call);
-    const gpb_outcome out = one(&both, facts, policy, plan);
+    const gpb_outcome out = one(&both, facts, policy, plan, false);
     if (out.done) return out;
     facts->gpu.no_maps = true;           /* the kernels that can do both */
     return in_turn(call, facts, policy, gpb_decide(call, facts, policy));

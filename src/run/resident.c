@@ -12,8 +12,11 @@
 #include "src/gpu/kernels.h"
 #include "src/host/condition.h"
 #include "src/host/lapack.h"
+#include "src/gpu/context.h"
+#include "src/gpu/place.h"
 #include "src/host/level3.h"
 #include "src/run/refined.h"
+#include "src/run/run.h"
 
 static const char *const indefinite = "not definite";
 
@@ -146,12 +149,19 @@ static bool has_written(const gpb_carry *down)
     return written;
 }
 
-/* The program's work on its matrices on the device comes before their copies, and before the launches. */
+/* The program's work on its matrices on the device comes before their copies, and before the launches; on
+   another GPU, too. Nothing of it can be waited for while a graph is recorded. */
 static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
 {
     const gpb_driver *driver = gpb_driver_get();
-    if (all_on_host(facts)) return CUDA_SUCCESS;
-    CUresult result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
+    const gpb_system *s = &r->work->system;
+    const void *const at[GPB_OPERANDS] = { s->a.a, r->work->given ? r->work->given : s->b, s->b };
+    CUresult result = CUDA_SUCCESS;
+    if (all_on_host(facts) || gpb_context_records_graph()) return result;
+    for (int x = 0; x < GPB_OPERANDS && !result; x++)
+        if (gpb_where_is(facts, x, GPB_PLACE_ELSEWHERE) && at[x])
+            result = gpb_run_follow(r->lane, r->lane->stream, gpb_place_context(at[x]));
+    if (!result) result = gpb_driver_record(driver, r->lane->made_in, r->lane->after, CU_STREAM_LEGACY);
     if (!result && r->a_stays) result = driver->cuStreamWaitEvent(r->lane->stream, r->lane->after, 0);
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
@@ -372,7 +382,8 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
     }
     if (done < of_a) {
         const int64_t info = gpb_lapack_go_on(&s->a, done);
-        out->info = info ? info : out->info;
+        const bool first = out->info && out->info <= done;          /* of a column that is home */
+        if (!first && (info || r->why != indefinite)) out->info = info;
     }
     if (!r->work->solves || out->info) return;
     gpb_system rest = *s;
@@ -394,6 +405,16 @@ static void begin_anew(gpb_residence *r)
     memset(r->panel_width, 0, (size_t)s->a.n * sizeof *r->panel_width);
 }
 
+/* A chunk of a ring has one column at least, and half of the ring always has room for it. */
+static bool fits_into_rings(const gpb_residence *r, const gpb_carry_matrix of[2])
+{
+    const size_t most = min(r->lane->up->size, r->lane->down->size) / 2;
+    bool fits = true;
+    for (int i = 0; i < 2; i++)
+        fits &= of[i].place != GPB_PLACE_HOST || (size_t)of[i].rows * r->element <= most;
+    return fits;
+}
+
 /* From the first column up to the last one home. */
 static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *out)
 {
@@ -402,6 +423,10 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     const int32_t start[2] = { GPB_NO_INFO, 0 };
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
+    if (!fits_into_rings(r, of)) {
+        r->why = "columns too long";
+        return;
+    }
     r->found = GPB_NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
@@ -484,7 +509,7 @@ static bool refine(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcom
     if (!r->result && !r->why) r->result = gpb_carry_release(&r->down, w->system.nrhs);
     if (!r->result && !r->why) r->result = gpb_carry_finish(&r->down);
     gpb_carry_end(&r->down, r->why ? CUDA_ERROR_UNKNOWN : r->result);
-    out->overwritten = (r->result || r->why) && has_written(&r->down);
+    out->overwritten = (r->result || r->why) && of[1].place != GPB_PLACE_HOST && has_written(&r->down);
     out->bytes_down += r->down.bytes;
     return true;
 }
@@ -551,7 +576,9 @@ static const char *look_for_zero(const gpb_residence *r, const gpb_facts *facts,
                                      .uplo = 'G' };
     void *home = malloc((size_t)f->n * bytes);
     if (!home) return "out of memory";
-    const CUresult result = gpb_dma_copy_and_wait(&diagonal, f->a, home, true);
+    CUresult result = follow_program(r, facts);
+    if (!result) result = gpb_driver_get()->cuStreamSynchronize(r->lane->up->stream);
+    if (!result) result = gpb_dma_copy_and_wait(&diagonal, f->a, home, true);
     if (!result) *info = gpb_lapack_singular(f->type, home, f->n, 0);
     free(home);
     return result ? gpb_driver_error(result) : NULL;

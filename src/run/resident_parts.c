@@ -255,7 +255,8 @@ void gpb_resident_triangular(void *where, const gpb_triangular *t)
     gpb_resident_triangular(r, &halves.second);
 }
 
-/* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`. */
+/* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`, of
+   factors that came up, whose panels have their width at both ends. */
 static int64_t exchanges_at_once(const gpb_residence *r, int64_t from, int64_t to, int64_t most,
                                  bool backwards)
 {
@@ -265,8 +266,7 @@ static int64_t exchanges_at_once(const gpb_residence *r, int64_t from, int64_t t
         while (count + r->panel_width[from + count] <= most) count += r->panel_width[from + count];
         return count;
     }
-    for (int64_t col = to - 1; col >= from && to - col <= most; col--)
-        if (r->panel_width[col]) count = to - col;
+    while (count + r->panel_width[to - count - 1] <= most) count += r->panel_width[to - count - 1];
     return count;
 }
 

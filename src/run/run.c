@@ -203,20 +203,19 @@ static CUresult pump(gpb_pipeline *f)
     return result;
 }
 
-/* Makes both of our streams wait for what is queued on the legacy stream of that other context. The driver
-   keeps the event until that has happened. */
-static CUresult follow_context(const gpb_run *r, CUcontext context)
+/* The driver keeps the event until what it waits for has happened. */
+CUresult gpb_run_follow(const gpb_lane *lane, CUstream stream, CUcontext context)
 {
     const gpb_driver *driver = gpb_driver_get();
     CUcontext popped;
     CUevent event = NULL;
-    CUresult result = driver->cuCtxPushCurrent(context);
-    if (result) return result;
+    CUresult result = context ? driver->cuCtxPushCurrent(context) : CUDA_SUCCESS;
+    if (result || !context) return result;
     if (!gpb_context_records_graph() && !(result = driver->cuEventCreate(&event, CU_EVENT_DISABLE_TIMING)))
         result = driver->cuEventRecord(event, CU_STREAM_LEGACY);
     driver->cuCtxPopCurrent(&popped);
-    if (event && !result) result = driver->cuStreamWaitEvent(r->stream, event, 0);
-    if (event && !result) result = driver->cuStreamWaitEvent(r->lane->up->stream, event, 0);
+    if (event && !result) result = driver->cuStreamWaitEvent(stream, event, 0);
+    if (event && !result) result = driver->cuStreamWaitEvent(lane->up->stream, event, 0);
     if (event) driver->cuEventDestroy(event);
     return result;
 }
@@ -228,7 +227,7 @@ static CUresult follow_others(const gpb_run *r, const gpb_run_operand *x)
     CUresult result = CUDA_SUCCESS;
     for (int64_t l = 0; l < r->call->batch && x->place == GPB_PLACE_ELSEWHERE && !result; l++) {
         CUcontext context = gpb_place_context(gpb_matrix_member(&x->stored, l, r->element));
-        if (context && context != last) result = follow_context(r, last = context);
+        if (context && context != last) result = gpb_run_follow(r->lane, r->stream, last = context);
         if (!x->stored.array) break;
     }
     return result;

@@ -18,4 +18,8 @@ CUresult gpb_run_job(gpb_lane *lane, gpb_job *job);
 CUresult gpb_run_queue(gpb_lane *lane, const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                        const char **why);
 
+/* Makes that stream, and the one of the lane's copies up, wait for what the program has queued on the legacy
+   stream of that context, which may be another GPU's; of none if it is NULL. */
+CUresult gpb_run_follow(const gpb_lane *lane, CUstream stream, CUcontext context);
+
 #endif

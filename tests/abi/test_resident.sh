@@ -36,6 +36,30 @@ for place in device_a device_b; do
             "$(grep -c 'cannot use a matrix in GPU memory' one.err)"
     done
 done
+# Places where few programs come (programs/corners.c).
+build corners gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/corners.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -ldl -lpthread || finish
+# corner <checks> <what> [size] with the variables of the call
+corner() {
+    local checks=$1; shift
+    timeout 120 ./corners "$@" > corner.out 2> corner.err
+    expect "corners $*: exit, checks" "0 $checks" "$? $(grep -c ^right corner.out)"
+    grep wrong corner.out
+}
+for n in 4096 4100; do corner 1 transposed $n; done
+for failed in 1 2 1,cuLaunchKernelEx:2; do
+    FAKECUDA_FAIL=cuLaunchKernelEx:${failed//,/:2,}:2 corner 2 both
+done
+for rows in 900000 2200000 8400000; do corner 1 tall $rows; done
+for count in 8 12 15 20; do
+    FAKECUDA_FAIL=cuEventQuery:$count+:2 corner 1 refined 4096
+    FAKECUDA_FAIL=cuEventQuery:$count+:2 corner 1 pivots 1024
+done
+for offload in always auto; do GPUBLAS_OFFLOAD=$offload corner 2 nothing; done
+GPUBLAS_VERIFY=1 corner 2 device
+corner 4 ending
+FAKECUDA_CAPTURE=1 corner 1 graph
+for devices in 0 all; do FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=$devices corner 2 queued 1; done
 for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cuStreamWaitEvent:9 \
     cuStreamSynchronize:7 cuEventRecord:30; do
     one "$rule:2" 301 triangles device

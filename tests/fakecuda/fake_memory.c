@@ -376,7 +376,9 @@ static CUresult attribute(CUpointer_attribute which, void *out, const gpb_fake_b
     bool pinned = block && block->place == GPB_FAKE_PLACE_PINNED,
          managed = block && block->place == GPB_FAKE_PLACE_MANAGED;
     switch (which) {
-    case CU_POINTER_ATTRIBUTE_CONTEXT: *(CUcontext *)out = block && !block->pooled ? block->context : NULL; break;
+    case CU_POINTER_ATTRIBUTE_CONTEXT:
+        *(CUcontext *)out = block && !block->pooled ? block->context : NULL;
+        break;
     case CU_POINTER_ATTRIBUTE_MEMORY_TYPE:
         *(unsigned *)out = !block ? 0 : pinned ? CU_MEMORYTYPE_HOST : CU_MEMORYTYPE_DEVICE;
         break;

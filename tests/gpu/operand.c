@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* See operand.h. Only entry points that src/service/driver.def lists as well are required. Managed memory, the
-   device's pool and cuCtxGetCurrent may be missing. */
+/* See operand.h. Only entry points that src/service/driver.def lists as well are required. Managed memory,
+   the device's pool and cuCtxGetCurrent may be missing. */
 #include "tests/gpu/operand.h"
 
 #include <dlfcn.h>
