@@ -7,12 +7,14 @@
 #include "dispatch/matrix.h"
 #include "src/gpu/context.h"
 #include "src/gpu/gpu.h"
+#include "src/gpu/place.h"
 #include "src/service/spans.h"
 
 static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdeviceptr arena, bool up,
                         CUstream stream)
 {
-    const size_t tight = (size_t)panel->rows * panel->element, apart = (size_t)panel->ld * panel->element;
+    const size_t tight = (size_t)panel->rows * panel->element,
+                 apart = panel->cols > 1 ? (size_t)panel->ld * panel->element : tight;
     const size_t pitch = (size_t)panel->ld_arena * panel->element;
     CUDA_MEMCPY2D copy = {
         .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE,
@@ -111,6 +113,20 @@ static CUresult copy_once(const gpb_dma_shape *panel, CUdeviceptr gpu, char *hos
     return result && !gpb_driver_sticky(waited) ? result : waited;
 }
 
+/* What the program has queued in the operand's own context, which may be another GPU's, comes first. */
+static CUresult await_other(const void *gpu, const gpb_device *device)
+{
+    const gpb_driver *driver = gpb_driver_get();
+    const CUcontext context = gpb_place_context(gpu);
+    CUcontext popped;
+    if (!context || context == device->context || gpb_context_records_graph()) return CUDA_SUCCESS;
+    CUresult result = driver->cuCtxPushCurrent(context);
+    if (result) return result;
+    result = driver->cuStreamSynchronize(CU_STREAM_LEGACY);
+    driver->cuCtxPopCurrent(&popped);
+    return result;
+}
+
 /* C cannot be computed without this copy, so failures that may pass are retried, for 85 ms in all. */
 CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void *host, bool fetch)
 {
@@ -127,7 +143,8 @@ CUresult gpb_dma_copy_and_wait(const gpb_dma_shape *panel, const void *gpu, void
         }
         result = gpb_context_enter(&devices[0]);
         if (!result) {
-            result = copy_once(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
+            result = await_other(gpu, &devices[0]);
+            if (!result) result = copy_once(panel, (CUdeviceptr)(uintptr_t)gpu, host, fetch, plainly);
             gpb_context_exit();
         }
         if (!result || gpb_driver_sticky(result)) break;

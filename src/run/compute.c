@@ -129,16 +129,16 @@ static const char *run_on_gpu(gpb_job *job, gpb_facts *facts, const gpb_policy *
     return failure;
 }
 
-/* Has the host compute the rest. */
-static void finish(const gpb_job *job)
+/* Has the host compute the rest. False: nobody can. */
+static bool finish(const gpb_job *job)
 {
     errno = 0;                       /* gpb_offload keeps the caller's */
-    if (!job->progress.undrained && gpb_repair(job)) return;
-    const bool lost = has_begun(&job->progress) && !gpb_place_on_host(job->facts->where[GPB_C].place);
+    if (!job->progress.undrained && gpb_repair(job)) return true;
     gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
                  errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
-                 lost ? "was partly overwritten and is neither the result nor what it was"
-                      : GPB_PLACE_UNBEGUN);
+                 has_begun(&job->progress) ? "was partly overwritten and is neither the result nor what it was"
+                                           : GPB_PLACE_UNBEGUN);
+    return false;
 }
 
 /* must: what is left undone is finished here in any case. */
@@ -164,7 +164,7 @@ static gpb_outcome one(const gpb_call *call, gpb_facts *facts, const gpb_policy 
        host. Else the host computes here what is left of C. */
     out.done = !out.failure || must || has_begun(&job.progress)
                || (gpb_facts_on_gpu(facts) && !goes_in_turn(&job));
-    if (out.failure && out.done) finish(&job);
+    out.lost = out.failure && out.done && !finish(&job);
     free(job.progress.flagged_blocks);
     gpb_driver_capture_mode(&mode);
     pthread_setcancelstate(cancel, NULL);
@@ -178,7 +178,7 @@ static gpb_outcome in_turn(const gpb_call *call, gpb_facts *facts, const gpb_pol
     const gpb_call behind = gpb_call_second(call), first = gpb_call_alone(call),
                    second = gpb_call_alone(&behind);
     const gpb_outcome before = one(&first, facts, policy, plan, false);
-    if (!before.done) return before;
+    if (!before.done || before.lost) return before;
     gpb_outcome out = one(&second, facts, policy, gpb_decide(&second, facts, policy), true);
     if (before.failure) out.failure = before.failure;
     if (!out.fallback) out.fallback = before.fallback;

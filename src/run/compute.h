@@ -17,6 +17,7 @@ typedef struct gpb_outcome {
     const char *failure;         /* NULL, or what stopped the GPU; the host then finished the rest, if done */
     const gpb_kernel *kernel;
     const gpb_kernel *wide, *fallback;     /* NULL, or the kernels that computed the flagged blocks */
+    bool lost;                   /* nobody could finish C */
     int splits;                  /* parts that k was cut into; 0, 1: not cut */
     int64_t bytes_up, bytes_down;
 } gpb_outcome;

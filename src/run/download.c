@@ -26,7 +26,7 @@ CUresult gpb_download_copy_c(gpb_pipeline *f, const gpb_move *move, int64_t l, i
 bool gpb_download_direct(const gpb_run *r)
 {
     return r->x[GPB_C].place == GPB_PLACE_ELSEWHERE
-           || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0
+           || (r->x[GPB_C].place == GPB_PLACE_PINNED && r->call->beta == 0 && !gpb_call_solves(r->call)
                && !gpb_call_hermitian(r->call));
 }
 
@@ -35,7 +35,9 @@ static gpb_chunk load_down(const gpb_pipeline *f, const gpb_stage *w)
     const gpb_run *r = &f->run;
     const gpb_region *t = &w->move.tile, *block = &w->move.block;
     const size_t e = r->element, column = (size_t)t->rows * e;
-    const int64_t whole = r->call->x[GPB_C].uplo == 'G' ? t->cols : 1,
+    /* The driver's copy makes one of each column where they are far apart, and any of them may fail. */
+    const bool far = r->x[GPB_C].stored.ld * (int64_t)e > GPB_DMA_MAX_PITCH;
+    const int64_t whole = r->call->x[GPB_C].uplo == 'G' && !far ? t->cols : 1,
                   fit = gpb_download_direct(r) ? whole : (int64_t)((size_t)r->plan->load_bytes / column);
     const int64_t cols = min(t->cols - w->col, fit ? fit : 1);
     const int64_t at = w->member * block->rows * block->cols + t->i - block->i

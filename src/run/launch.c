@@ -365,7 +365,9 @@ CUresult gpb_launch_fallback(gpb_run *r, const gpb_move *move)
                                .beta = GPB_SCALAR_RE_IM(beta) };
         gpb_view c;
         result = describe(r, move, &pieces[i], &args, &c);
-        if (!result) result = fallback_each(r, &pieces[i], args, &c);
+        /* C in place has all but the flagged blocks, and it is not known here which these are. */
+        if (result) r->progress->undrained = r->x[GPB_C].place == GPB_PLACE_DEVICE && !r->x[GPB_C].packed;
+        else result = fallback_each(r, &pieces[i], args, &c);
     }
     return result;
 }
