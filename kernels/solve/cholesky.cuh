@@ -259,9 +259,10 @@ template <class T> struct gpb_cholesky_body {
         }
     }
 
-    /* A root whose last bit is right. */
+    /* A root whose last bit is right; of an infinite minor, whose inverse root is 0, too. */
     static __device__ __forceinline__ real root(real minor, real inverse)
     {
+        if (inverse == 0) return minor;
         const real y = minor * inverse, rest = gpb_minus_product(-minor, -y, y);
         return gpb_minus_product(y, rest, inverse * real(0.5));
     }

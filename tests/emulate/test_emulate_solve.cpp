@@ -380,6 +380,23 @@ template <class T> static void decompose(numbers_of<T> a, int n, int64_t rows, b
              (int)rows, upper ? "upper" : "lower", what, p, info);
 }
 
+/* A diagonal of infinities: its root is infinite, and the columns below are 0. */
+template <class T> static void infinite_cholesky(int n, int p)
+{
+    matrix<T> l(n, n, 1, n, 0);
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++)
+            l.put(i, j, rounded<T>({ i != j ? 0.25 : j == p ? (double)INFINITY : 4.0, 0 }));
+    int32_t info = INT_MAX;
+    uint32_t arrivals = (uint32_t)-1;
+    cholesky_args = { l.at(), l.rs, l.cs, 0, n, 0, &info, &arrivals, arrivals };
+    l.guard();
+    launch(cholesky_thread<T>, GPB_CHOLESKY_BLOCKS(0, (int64_t)sizeof(T)), GPB_CHOLESKY_THREADS, true);
+    bool right = l.unguard(false) == 0 && info == INT_MAX && l(p, p).re == INFINITY;
+    for (int i = p + 1; i < n; i++) right = right && l(i, p).re == 0 && l(i, i).re > 1;
+    if (!right) FAIL("%c: Cholesky of order %d with an infinity at %d, INFO %d\n", LETTER<T>, n, p, info);
+}
+
 template <class T> static void blocks_of_cholesky()
 {
     constexpr int MOST = GPB_BLOCK_ORDER(sizeof(T));
@@ -397,6 +414,8 @@ template <class T> static void blocks_of_cholesky()
     for (const auto &s : sizes)
         decompose<T>(positive<T>(s.n, s.below, 0, 0, SINGLE<T> ? 0x1p-6 : 0x1p-18), s.n, s.below, below(2),
                      SOUND, 0, "nearly singular data");
+    for (int n : { 1, 2, 9, MOST })
+        for (int p : { 0, n / 2, n - 1 }) infinite_cholesky<T>(n, p);
     for (int what = NEGATIVE; what <= NOT_A_NUMBER; what++)
         for (int n : { 1, 2, 9, MOST })
             for (int p : { 0, n / 2, n - 1 })
