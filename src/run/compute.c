@@ -134,10 +134,10 @@ static bool finish(const gpb_job *job)
 {
     errno = 0;                       /* gpb_offload keeps the caller's */
     if (!job->progress.undrained && gpb_repair(job)) return true;
-    gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol,
-                 errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more",
-                 has_begun(&job->progress) ? "was partly overwritten and is neither the result nor what it was"
-                                           : GPB_PLACE_UNBEGUN);
+    const char *what = has_begun(&job->progress)
+        ? "was partly overwritten and is neither the result nor what it was" : GPB_PLACE_UNBEGUN;
+    const char *why = errno == ENOMEM ? "does not fit into the host's memory" : "cannot be reached any more";
+    gpb_log_warn(GPB_PLACE_UNREACHED, job->call->symbol, why, what);
     return false;
 }
 
