@@ -225,7 +225,8 @@ int64_t gpb_resident_exchanges(int64_t rows, int arch)
     return max(0, min(fit, GPB_SWAP_MOST));
 }
 
-/* Clusters of 16 blocks are allowed on sm_90 and sm_100, of 8 everywhere from sm_90 on. */
+/* Clusters of 16 blocks are allowed on sm_90 and sm_100, and tried up to sm_120, which has none (a GPU that
+   refuses them gets the panel by a grid); of 8 everywhere from sm_90 on. */
 bool gpb_resident_one_cluster(int64_t rows, int arch)
 {
     const int64_t most = arch < 90 ? 0 : arch < 120 ? GPB_PANEL_CLUSTER : 8;

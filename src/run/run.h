@@ -10,7 +10,7 @@
 /* Device memory that the plan needs in a lane's arena. */
 int64_t gpb_run_bytes(const gpb_call *call, const gpb_plan *plan);
 /* Computes the job's C on the lane. After a failure the job's progress says what is home already; the rest of
-   a C in host memory is untouched. */
+   a C in ordinary host memory is untouched (copies to a pinned one may be under way where beta is 0). */
 CUresult gpb_run_job(gpb_lane *lane, gpb_job *job);
 /* Queues a product of which all operands are on the device, with the beginning of the lane's arena as its
    workspace (facts->gpu.bytes of it), and does not wait. *why: if not NULL, it is no plan for the GPU, and
