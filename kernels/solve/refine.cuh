@@ -132,8 +132,8 @@ static __device__ __forceinline__ double gpb_largest(const void *a, int64_t lda,
     return most;
 }
 
-/* netlib accepts a NaN. Here one means double precision, if A is finite: where a column of A is 0 in single
-   precision, netlib's solve skips its zeros, and ours makes 0 times Inf of them. */
+/* netlib accepts a NaN. Here one means double precision, if A is finite: where a column of B is 0 and pivots
+   are infinite in single precision, netlib's solve skips the zeros, and ours makes NaN of 0 times Inf. */
 template <class T> static __device__ __forceinline__ void gpb_judge(const gpb_judge_args &g)
 {
     __shared__ double of_x[GPB_JUDGE_THREADS], of_r[GPB_JUDGE_THREADS];
