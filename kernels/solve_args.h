@@ -97,8 +97,8 @@ typedef struct gpb_row_move {
     int32_t to, from;
 } gpb_row_move;
 
-/* What one block of a panel shows to the others (gpb_slot). */
-#define GPB_PANEL_SLOT_BYTES (16 + 16 + 32 * 8)
+/* What one block of a panel_grid shows to the others (gpb_slot): each word with the number of its column. */
+#define GPB_PANEL_SLOT_BYTES (2 * (16 + 16 + 32 * 8))
 
 /* LU of the m x n panel at a, with partial pivoting as LAPACK's getf2: the first of the largest |re| + |im|
    of each column. n <= GPB_PANEL_COLUMNS. The panel begins at row and column `first` of the matrix. */
@@ -112,7 +112,9 @@ typedef struct gpb_panel_args {
     int32_t *width;                        /* n is written there */
     int32_t *info;                         /* lowered to the number of the first column, from 1 on, whose
                                               pivot is 0 */
-    void *slots;                           /* panel_grid: 2 GPB_PANEL_SLOT_BYTES for each block */
+    void *slots;                           /* panel_grid: 2 GPB_PANEL_SLOT_BYTES for each block. None of
+                                              their words of 8 bytes has one of the numbers arrived + 1 to
+                                              arrived + n in its upper half */
     uint32_t *arrivals, arrived;           /* panel_grid: a counter, and its value before the launch. Each
                                               block adds n + 1 */
 } gpb_panel_args;

@@ -5,7 +5,7 @@
    second step.
    What a column costs is latency: of the exchange, of the steps before and after it, and of fetching
    instructions. So blocks of a cluster write to each other's shared memory (more blocks than a cluster holds
-   go through global memory and a counter), and the columns are a loop and not unrolled: with 150 KB of code,
+   go through global memory), and the columns are a loop and not unrolled: with 150 KB of code,
    all of it used once, a column took 1.5 us (H200). For that the registers move by one place a column, which
    costs nothing, because the update writes to another register than it reads. The next column is updated
    before the others, so that its largest elements are looked for beside their update: 39 us for 4096 x 32 in
@@ -42,9 +42,6 @@ template <class T> struct __align__(16) gpb_slot {
 };
 template <class T> constexpr int GPB_SLOT_PIECES = sizeof(gpb_slot<T>) / 16;
 static_assert(GPB_SLOT_PIECES<double> <= 32 && GPB_SLOT_PIECES<double2> <= 32, "a warp sends a slot");
-static_assert(sizeof(gpb_slot<double>) <= GPB_PANEL_SLOT_BYTES
-              && sizeof(gpb_slot<double2>) <= GPB_PANEL_SLOT_BYTES,
-              "the host makes room for slots");
 
 /* The best of the blocks' candidates. Every warp finds it by itself. *from: the block that has it. */
 static __device__ __forceinline__ gpb_candidate gpb_best_of_blocks(gpb_candidate mine, unsigned block,
@@ -116,51 +113,81 @@ template <class T> struct gpb_cluster_exchange {
     }
 };
 
-/* Slots in global memory. The first warp alone waits for the other blocks; the rest of its block waits for
-   it. */
+/* Slots in global memory, each word beside the number of its column. So a word that has come says so itself,
+   and nobody waits for stores to be seen or for a counter: two trips to the L2 cache, for all candidates and
+   for the best one's row. The first warp makes them, and the rest of its block waits for it. */
 template <class T> struct gpb_grid_exchange {
+    static constexpr unsigned WORDS = sizeof(gpb_slot<T>) / 4;
+    static_assert(8 * WORDS <= GPB_PANEL_SLOT_BYTES, "the host makes room for slots");
+
     static __device__ __forceinline__ unsigned rank() { return blockIdx.x; }
     static __device__ __forceinline__ void begin() {}
-    static __device__ __forceinline__ void wait(const gpb_panel_args &g, int column)
+    static __device__ __forceinline__ void all_have_read(const gpb_panel_args &g, int columns)
     {
-        const unsigned all = g.arrived + (unsigned)(column + 1) * gridDim.x;
-        __threadfence();
-        atomicAdd(g.arrivals, 1u);
-        while ((int)(gpb_load_anew(g.arrivals) - all) < 0) {}
-        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0) {
+            const unsigned mine = (unsigned)columns + 1, all = g.arrived + mine * gridDim.x;
+            __threadfence();
+            atomicAdd(g.arrivals, mine);
+            while ((int)(gpb_load_anew(g.arrivals) - all) < 0) {}
+            __threadfence();
+        }
+        __syncthreads();
     }
-    static __device__ __forceinline__ void all_have_read(const gpb_panel_args &g, int column)
+
+    static __device__ __forceinline__ uint64_t *slot_of(const gpb_panel_args &g, int column, unsigned block)
     {
-        __syncthreads();
-        if (threadIdx.x == 0) wait(g, column);
-        __syncthreads();
+        return (uint64_t *)g.slots + ((unsigned)column % 2 * gridDim.x + block) * (uint64_t)WORDS;
+    }
+    /* No column before it in this factorisation has had that number. */
+    static __device__ __forceinline__ uint32_t number_of(const gpb_panel_args &g, int column)
+    {
+        return g.arrived + 1 + (uint32_t)column;
+    }
+    /* Three words that a thread needs, `by` apart; where there is none, the first. */
+    static __device__ __forceinline__ void read(uint32_t (&x)[3], const uint64_t *from, unsigned first,
+                                                unsigned by, uint32_t number)
+    {
+        bool there;
+        do {
+            there = true;
+#pragma unroll
+            for (unsigned i = 0; i < 3; i++) {
+                const uint64_t word = gpb_load_anew(from + (first + i * by < WORDS ? first + i * by : first));
+                x[i] = (uint32_t)word;
+                there &= (uint32_t)(word >> 32) == number;
+            }
+        } while (!there);
     }
     static __device__ __forceinline__ const gpb_slot<T> *pivot(const gpb_panel_args &g,
                                                                const gpb_slot<T> *own, int column)
     {
+        static_assert(WORDS > 32 && WORDS <= 96, "a thread of a warp has three words at most");
         __shared__ gpb_slot<T> best_slot[2];
-        const unsigned lane = threadIdx.x % 32, blocks = gridDim.x;
-        gpb_slot<T> *all = (gpb_slot<T> *)g.slots + column % 2 * blocks;
-        ulonglong2 *to = (ulonglong2 *)&best_slot[column % 2];
+        const unsigned lane = threadIdx.x % 32;
+        const uint32_t number = number_of(g, column);
+        uint32_t *to = (uint32_t *)&best_slot[column % 2], words[3];
         __syncthreads();
         if (threadIdx.x < 32) {
-            if (lane < GPB_SLOT_PIECES<T>)
-                __stcg((ulonglong2 *)&all[rank()] + lane, ((const ulonglong2 *)own)[lane]);
-            __syncwarp();
-            if (lane == 0) wait(g, column);
-            __syncwarp();
+            uint64_t *mine_to = slot_of(g, column, rank());
+#pragma unroll
+            for (unsigned w = lane; w < WORDS; w += 32)
+                gpb_store_now(mine_to + w, (uint64_t)number << 32 | ((const uint32_t *)own)[w]);
             gpb_candidate mine = { 0, 0, ~0u };
             unsigned block = 0, from;
-            for (unsigned b = lane; b < blocks; b += 32) {
-                const gpb_candidate other = { __ldcg(&all[b].best.high), __ldcg(&all[b].best.low),
-                                              __ldcg(&all[b].best.row) };
+            for (unsigned b = lane; b < gridDim.x; b += 32) {
+                read(words, slot_of(g, column, b), 0, 1, number);
+                const gpb_candidate other = { words[0], words[1], words[2] };
                 const bool better = other.high > mine.high || (other.high == mine.high
                                     && (other.low > mine.low || (other.low == mine.low
                                                                  && other.row < mine.row)));
                 if (better) mine = other, block = b;
             }
             gpb_best_of_blocks(mine, block, &from);
-            if (lane < GPB_SLOT_PIECES<T>) to[lane] = __ldcg((const ulonglong2 *)&all[from] + lane);
+            read(words, slot_of(g, column, from), lane, 32, number);
+#pragma unroll
+            for (unsigned i = 0; i < 3; i++)
+                if (lane + 32 * i < WORDS) to[lane + 32 * i] = words[i];
         }
         __syncthreads();
         return &best_slot[column % 2];

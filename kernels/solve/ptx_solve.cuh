@@ -12,10 +12,15 @@ static __device__ __forceinline__ char *gpb_solve_memory()
     return gpb_solve_shared;
 }
 
-/* A word that other thread blocks change meanwhile. */
-static __device__ __forceinline__ uint32_t gpb_load_anew(const uint32_t *from)
+/* A word of 4 or 8 bytes that other thread blocks change meanwhile, or wait for. It is read and written
+   whole. */
+template <class W> static __device__ __forceinline__ W gpb_load_anew(const W *from)
 {
-    return *(const volatile uint32_t *)from;
+    return *(const volatile W *)from;
+}
+static __device__ __forceinline__ void gpb_store_now(uint64_t *to, uint64_t x)
+{
+    *(volatile uint64_t *)to = x;
 }
 
 #endif

@@ -90,12 +90,11 @@ static void solve(gpb_residence *n, const gpb_lapack_parts *parts)
 static void begin(gpb_residence *n, const gpb_lapack_parts *parts)
 {
     const gpb_refined_words none = { 0 };
-    const int32_t start[2] = { GPB_NO_INFO, 0 };
     gpb_factor f = n->work->system.a;
     f.a = gpb_pointer(n->a);
     f.lda = n->ld;
     if (!n->result) n->result = gpb_residence_send(n, &none, n->words, sizeof none);
-    if (!n->result) n->result = gpb_residence_send(n, start, n->info, sizeof start);
+    if (!n->result) n->result = gpb_residence_begin(n);
     if (!n->result && !n->why) gpb_lapack_factor(&f, parts);
     if (!n->result && !n->why) solve(n, parts);
     complete(n);

@@ -108,6 +108,16 @@ bool gpb_residence_provide_before_kept(gpb_residence *r)
     return r->panel_width != NULL;
 }
 
+CUresult gpb_residence_begin(gpb_residence *r)
+{
+    const gpb_factor *f = &r->work->system.a;
+    const int32_t start[2] = { GPB_NO_INFO, 0 };
+    const size_t slots = (size_t)(2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES);
+    const CUresult result = gpb_residence_send(r, start, r->info, sizeof start);
+    if (result || !r->work->factors || !gpb_factor_is_lu(f)) return result;
+    return gpb_driver_get()->cuMemsetD2D32Async(r->slots, slots, 0, slots / 4, 1, r->lane->stream);
+}
+
 /* ---- pivots */
 
 CUresult gpb_residence_fetch(gpb_residence *r, CUdeviceptr from, void *to, int64_t bytes)

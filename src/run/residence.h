@@ -71,6 +71,10 @@ const char *gpb_residence_provide(gpb_residence *r);
    room for that, or no factors any more. */
 bool gpb_residence_provide_before_kept(gpb_residence *r);
 
+/* INFO and the counter become what the first launches expect, and the slots of panels are empty: what a call
+   before has left there would look like this one's. */
+CUresult gpb_residence_begin(gpb_residence *r);
+
 /* Bytes to and from the arena, behind all that is queued; the thread waits for them. */
 CUresult gpb_residence_send(gpb_residence *r, const void *from, CUdeviceptr to, int64_t bytes);
 CUresult gpb_residence_fetch(gpb_residence *r, CUdeviceptr from, void *to, int64_t bytes);

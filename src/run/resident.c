@@ -420,7 +420,6 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
 {
     const bool lu = gpb_factor_is_lu(&r->work->system.a), factors = r->work->factors;
     const bool solves = r->work->solves, inverts = r->work->inverts;
-    const int32_t start[2] = { GPB_NO_INFO, 0 };
     gpb_carry_matrix of[2];
     matrices(r, facts, of);
     if (!fits_into_rings(r, of)) {
@@ -442,7 +441,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
                                     : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, r->b_stays ? 0 : factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
-    if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
+    if (!r->result) r->result = gpb_residence_begin(r);
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
     if (r->there) begin_anew(r);
     *(int32_t *)(void *)r->lane->table = GPB_NO_INFO;

@@ -107,7 +107,7 @@ template <class T> static void factor(int64_t m, int n, const numbers_of<T> &a, 
         for (int64_t i = 0; i < m; i++) lu.put(i, j, rounded<T>(a[i + j * m]));
     std::vector<int32_t> ipiv(n), width(n, -1);
     std::vector<gpb_row_move> moves(2 * n);
-    std::vector<ulonglong2> slots(2 * GPB_PANEL_SLOT_BYTES / 16 * blocks, { ~0ull, ~0ull });
+    std::vector<uint64_t> slots(2 * GPB_PANEL_SLOT_BYTES / 8 * blocks, (uint64_t)1 << 62);
     int32_t info = before;
     uint32_t arrivals = (uint32_t)-5;
     panel_args = { m, lu.at(), lu.cs, n, first, ipiv.data(), moves.data(), width.data(), &info, slots.data(),
@@ -246,7 +246,7 @@ template <class T> static void exchange(int64_t rows, int panels, int most, bool
 {
     std::vector<gpb_row_move> moves;
     std::vector<int32_t> width, ipiv;
-    const int64_t cols = 3;
+    const int64_t cols = rows <= 40 ? 37 : 3;              /* more than the blocks take at once */
     for (int p = 0; p < panels; p++) {
         const int first = (int)ipiv.size(), n = (int)std::min<int64_t>(rows - first, 1 + below(most));
         if (n < 1) break;
@@ -297,6 +297,8 @@ template <class T> static void exchanges()
         exchange<T>(5, 9, 2, backwards);
         exchange<T>(40, 3, 9, backwards);
         exchange<T>(1000, 30, 32, backwards);
+        exchange<T>(1500, 3, 16, backwards);               /* few of many rows */
+        exchange<T>(1100, 1, 32, backwards);
         exchange<T>(900, 4, 256, backwards);
     }
 }

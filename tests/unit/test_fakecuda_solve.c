@@ -143,9 +143,11 @@ static pivots make_pivots(void)
 {
     const int32_t none = INT32_MAX;
     const uint32_t arrived = UINT32_MAX - 3;                  /* it wraps around */
+    const size_t bytes = 2 * GPB_PANEL_SLOT_BYTES * GPB_PANEL_BLOCKS(MOST);
+    const CUdeviceptr slots = gpb_child_device(bytes);
+    EXPECT(cuMemsetD8(slots, 0x77, bytes) == CUDA_SUCCESS);   /* of no column */
     return (pivots){ gpb_child_device(COLUMNS * 4), gpb_child_device(COLUMNS * 2 * sizeof(gpb_row_move)),
-                     gpb_child_device(COLUMNS * 4), gpb_child_upload(&none, sizeof none),
-                     gpb_child_device(2 * GPB_PANEL_SLOT_BYTES * GPB_PANEL_BLOCKS(MOST)),
+                     gpb_child_device(COLUMNS * 4), gpb_child_upload(&none, sizeof none), slots,
                      gpb_child_upload(&arrived, sizeof arrived) };
 }
 
@@ -625,7 +627,7 @@ static int swap(void)
 
 /* A launch that is right, except for one thing. Ends as each rule says. */
 enum rule { NOTHING, GRID, THREADS, NO_ATTRIBUTE, SHORT, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED, HOST, LAST,
-            ROW, COMPLEX, SMEM };
+            ROW, COMPLEX, SMEM, STALE };
 static enum rule rule;
 
 static bool broken(enum rule which) { return rule == which; }
@@ -642,6 +644,8 @@ static int panel_rules(void)
     if (broken(LDA)) g.lda--;
     if (broken(BEYOND)) g.ipiv += COLUMNS - 3;
     if (broken(ARRIVED)) g.arrived++;
+    const uint64_t stale = (uint64_t)(g.arrived + (uint32_t)g.n) << 32;
+    if (broken(STALE)) EXPECT(cuMemcpyHtoD(p.slots + 8, &stale, sizeof stale) == CUDA_SUCCESS);
     if (broken(MISALIGNED)) g.moves = (void *)((char *)g.moves + 2);
     static int32_t of_host[4];
     if (broken(HOST)) g.width = of_host;
@@ -897,7 +901,8 @@ static void test_broken_rules(void **state)
     for (int cluster = 0; cluster < 2; cluster++) {
         in_cluster = cluster;
         expect_caught(panel_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, SHORT, WIDE, LDA, BEYOND, MISALIGNED,
-                                                  HOST, cluster ? NOTHING : ARRIVED, NOTHING });
+                                                  HOST, cluster ? NOTHING : ARRIVED,
+                                                  cluster ? NOTHING : STALE, NOTHING });
     }
     expect_caught(block_rules, (enum rule[]){ GRID, WIDE, LDA, BEYOND, HOST, COMPLEX, NOTHING });
     expect_caught(vector_rules, (enum rule[]){ GRID, NO_ATTRIBUTE, WIDE, LDA, BEYOND, ARRIVED, MISALIGNED,

@@ -10,10 +10,11 @@ static inline char *gpb_solve_memory()
     __shared__ __align__(1024) char gpb_solve_shared[GPB_EMULATE_SOLVE_SHARED];
     return gpb_solve_shared;
 }
-static inline uint32_t gpb_load_anew(const uint32_t *from)
+template <class W> static inline W gpb_load_anew(const W *from)
 {
     gpb_emulate_pause();
     return *from;
 }
+static inline void gpb_store_now(uint64_t *to, uint64_t x) { *to = x; }
 
 #endif
