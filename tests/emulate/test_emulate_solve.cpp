@@ -40,6 +40,13 @@ template <class T> struct elimination {
         exact = exact && x.re == y.re && x.im == y.im;
         return x;
     }
+    /* Each of its terms is rounded, too, where numbers are subnormal. */
+    number<T> product(number<T> x, number<T> y)
+    {
+        kept({ x.re * y.re, x.im * y.im });
+        kept({ x.re * y.im, x.im * y.re });
+        return x * y;
+    }
     elimination(const numbers_of<T> &a_, int64_t m_, int n_) : a(a_), ipiv(n_), m(m_), n(n_), told(n_)
     {
         for (int j = 0; j < n; j++) {
@@ -54,7 +61,7 @@ template <class T> struct elimination {
             if (singular && !info) info = j + 1;
             for (int64_t i = j + 1; i < m; i++) {
                 if (!singular) at(i, j) = kept(at(i, j) / pivot);
-                for (int k = j + 1; k < n; k++) at(i, k) = kept(at(i, k) - at(i, j) * at(j, k));
+                for (int k = j + 1; k < n; k++) at(i, k) = kept(at(i, k) - product(at(i, j), at(j, k)));
             }
         }
     }
