@@ -115,15 +115,16 @@ template <class T> static __device__ __forceinline__ void gpb_swap(const gpb_swa
     uint32_t *source = (uint32_t *)gpb_solve_memory();
     int32_t *moved = (int32_t *)source + g.rows;
     const int count = gpb_list_moved(g, source, moved);
-    /* Threads for a column, and how many columns at once. */
-    int each = GPB_SWAP_THREADS;
+    /* Threads for a column, and how many columns at once: no more than there are for each block, because
+       accesses to as many places are slower on one SM than on several. */
+    int each = GPB_SWAP_THREADS, columns = 1;
     while (each > LEAST && count <= each / 2) each /= 2;
-    const int columns = GPB_SWAP_THREADS / each, row = (int)threadIdx.x % each;
+    while (columns < GPB_SWAP_THREADS / each && (int64_t)columns * gridDim.x < g.cols) columns *= 2;
+    const int row = (int)threadIdx.x % each, column = (int)threadIdx.x / each;
     for (int64_t first = (int64_t)blockIdx.x * columns; first < g.cols; first += (int64_t)gridDim.x * columns)
         for (int word = 0; word < WORDS; word++) {
-            const int64_t col = first + (int)threadIdx.x / each;
-            const int mine = col < g.cols ? count : 0;
-            WORD *a = (WORD *)g.a + col * g.lda * WORDS + word, x[GPB_SWAP_VALUES];
+            const int mine = column < columns && first + column < g.cols ? count : 0;
+            WORD *a = (WORD *)g.a + (first + column) * g.lda * WORDS + word, x[GPB_SWAP_VALUES];
 #pragma unroll
             for (int v = 0; v < GPB_SWAP_VALUES; v++) {
                 if (v * each >= count) break;
