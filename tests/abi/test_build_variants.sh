@@ -1,12 +1,14 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
-# Builds the same sources in other ways, named by the arguments after the second (none: all four), with
+# Builds the same sources in other ways, named by the arguments after the second (none: all), with
 # warnings as errors. Then runs that build's own tests that need no GPU, and the programs of semantics on its
 # fake GPU. Kernels are not compiled again. The variants:
 #   clang    another reading of C, optimized as users have it: all tests, with fewer repeats (GPB_TEST_FEW)
 #   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
 #   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
 #            by itself (FAKECUDA_ENGINE)
+#   sanitizer   address or thread, by the day's number, because both are a third of all tests' time.
+#            GPB_TEST_SEED: another day; GPB_TEST_LARGE=1: both
 #   no_cuda  the library without CUDA, as the programs below see it; the tests of its parts are the main
 #            build's. Once more from a copy of the sources in another folder: the same bytes
 # test_kernels and test_special run in s alone, because four types took 25 minutes under the sanitizers; fuzz
@@ -169,7 +171,15 @@ variant() {
     fi
 }
 
+sanitizers=(address thread) day=${GPB_TEST_SEED:-$(($(date +%s) / 86400))}
+[ -n "${GPB_TEST_LARGE:-}" ] || sanitizers=("${sanitizers[$((day % 2))]}")
 shift 2
 [ $# -gt 0 ] || set -- clang address thread no_cuda
-for name; do variant "$name"; done
+for name; do
+    if [ "$name" = sanitizer ]; then
+        for one in "${sanitizers[@]}"; do variant "$one"; done
+    else
+        variant "$name"
+    fi
+done
 finish
