@@ -53,6 +53,16 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
+/* A triangle's launch takes longer for its operations than a product does. In single precision it has no
+   tensor cores, and a level more, with half as many operations in triangles, should gain; an estimate. */
+int64_t gpb_resident_level(const gpb_resident *w)
+{
+    enum { SINGLE = 128 };
+    const enum gpb_type type = w->system.a.type;
+    const int64_t most = GPB_TRIANGLE_ORDER(gpb_type_bytes(type));
+    return gpb_type_real_bytes(type) == 4 ? min(most, SINGLE) : most;
+}
+
 int64_t gpb_resident_b_rows(const gpb_resident *w)
 {
     return w->triangular ? w->triangular->m : w->system.a.n;

@@ -43,6 +43,8 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
 bool gpb_resident_overwrites(const gpb_resident *work);
 /* Columns of B that are computed together and go home while others are computed, if home is the host. */
 int64_t gpb_resident_panel(const gpb_resident *work);
+/* The order of the triangles on the diagonal that TRMM by levels begins with. */
+int64_t gpb_resident_level(const gpb_resident *work);
 /* Rows and columns of B; 0 columns if there is none. */
 int64_t gpb_resident_b_rows(const gpb_resident *work);
 int64_t gpb_resident_b_cols(const gpb_resident *work);

@@ -190,8 +190,14 @@ static void send_home(gpb_residence *r, int64_t columns)
     r->result = gpb_carry_release(&r->down, columns);
 }
 
+static void *entry(const gpb_residence *r, CUdeviceptr of, int64_t row, int64_t col)
+{
+    return gpb_pointer(of + (CUdeviceptr)(row + col * r->ld) * r->element);
+}
+
 /* TRSM, TRMM. From the left, columns of B are independent: some of them are computed and go home while others
-   come. From the right, all of B goes home at the end. */
+   come. From the right, all of B goes home at the end. TRMM goes by levels where B is elsewhere than its
+   result. */
 static void divide(gpb_residence *r)
 {
     gpb_triangular t = *r->work->triangular;
@@ -202,14 +208,16 @@ static void divide(gpb_residence *r)
     for (int64_t first = 0; first < cols; first += panel) {
         t.b = gpb_pointer(r->of_b + (CUdeviceptr)(first * r->ldb) * r->element);
         t.n = min(panel, cols - first);
-        gpb_resident_triangular(r, &t);
+        if (t.solves || r->of_b == r->b) {
+            gpb_resident_triangular(r, &t);
+        } else {
+            gpb_triangular was = t;
+            was.b = entry(r, r->b, 0, first);
+            was.ldb = r->ld;
+            gpb_resident_multiply_levels(r, &t, &was);
+        }
         send_home(r, first + t.n);
     }
-}
-
-static void *entry(const gpb_residence *r, CUdeviceptr of, int64_t row, int64_t col)
-{
-    return gpb_pointer(of + (CUdeviceptr)(row + col * r->ld) * r->element);
 }
 
 /* Columns [first, last) of a triangle's inverse, which has zeros where the triangle has. */
