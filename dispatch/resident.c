@@ -197,6 +197,14 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
            + gpb_resident_refined_bytes(w);
 }
 
+int64_t gpb_resident_results(const gpb_resident *w)
+{
+    const bool multiplies = w->triangular && !w->triangular->solves;
+    const int64_t bytes = gpb_resident_ld(w) * gpb_resident_b_cols(w)
+                          * (int64_t)gpb_type_bytes(w->system.a.type);
+    return multiplies ? round_up(bytes, 256) : 0;
+}
+
 /* Such a GPU has a kernel of that form for that type. */
 static bool has_form(enum gpb_type type, enum gpb_form form, int arch)
 {

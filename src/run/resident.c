@@ -96,11 +96,9 @@ static bool all_on_host(const gpb_facts *facts)
     return all;
 }
 
-/* Tensor copies can read it where the program has it. */
 static bool can_stay(const gpb_carry_matrix *x)
 {
-    return x->place == GPB_PLACE_DEVICE && (uintptr_t)x->caller % 16 == 0
-           && x->ld * (int64_t)gpb_type_bytes(x->type) % 16 == 0;
+    return gpb_residence_can_stay(x->place, x->caller, x->ld * (int64_t)gpb_type_bytes(x->type));
 }
 
 /* Matrices on the device are used where they are, if nobody could tell: a triangle or factors, because they
@@ -448,7 +446,9 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
             : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
             : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
                                     : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
-    r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, r->b_stays ? 0 : factors + solves);
+    gpb_carry_matrix home[2] = { of[0], of[1] };
+    home[1].arena = r->of_b;
+    r->down = gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_send(r, start, r->info, sizeof start);
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
