@@ -53,6 +53,16 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
+/* A triangle's launch takes longer for its operations than a product does. In single precision it has no
+   tensor cores, and a level more, with half as many operations in triangles, should gain; an estimate. */
+int64_t gpb_resident_level(const gpb_resident *w)
+{
+    enum { SINGLE = 128 };
+    const enum gpb_type type = w->system.a.type;
+    const int64_t most = GPB_TRIANGLE_ORDER(gpb_type_bytes(type));
+    return gpb_type_real_bytes(type) == 4 ? min(most, SINGLE) : most;
+}
+
 int64_t gpb_resident_b_rows(const gpb_resident *w)
 {
     return w->triangular ? w->triangular->m : w->system.a.n;
@@ -185,6 +195,14 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
     const int64_t slots = 2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES;
     return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256)
            + gpb_resident_refined_bytes(w);
+}
+
+int64_t gpb_resident_results(const gpb_resident *w)
+{
+    const bool multiplies = w->triangular && !w->triangular->solves;
+    const int64_t bytes = gpb_resident_ld(w) * gpb_resident_b_cols(w)
+                          * (int64_t)gpb_type_bytes(w->system.a.type);
+    return multiplies ? round_up(bytes, 256) : 0;
 }
 
 /* Such a GPU has a kernel of that form for that type. */

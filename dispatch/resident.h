@@ -43,6 +43,8 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
 bool gpb_resident_overwrites(const gpb_resident *work);
 /* Columns of B that are computed together and go home while others are computed, if home is the host. */
 int64_t gpb_resident_panel(const gpb_resident *work);
+/* The order of the triangles on the diagonal that TRMM by levels begins with. */
+int64_t gpb_resident_level(const gpb_resident *work);
 /* Rows and columns of B; 0 columns if there is none. */
 int64_t gpb_resident_b_rows(const gpb_resident *work);
 int64_t gpb_resident_b_cols(const gpb_resident *work);
@@ -62,6 +64,9 @@ gpb_resident gpb_resident_narrow(const gpb_resident *work);
 int64_t gpb_resident_refined_bytes(const gpb_resident *work);
 /* Bytes of A, B and what pivots need, and of those. */
 int64_t gpb_resident_bytes(const gpb_resident *work);
+/* Bytes beside those for what becomes of B where B does not stay in the program's device memory: of TRMM,
+   which then goes by levels; else 0. They can be spared. */
+int64_t gpb_resident_results(const gpb_resident *work);
 /* Bytes beside them for the products' workspace on that GPU: more than this gains nothing; less than an
    eighth of it is too little. */
 int64_t gpb_resident_workspace(const gpb_resident *work, int arch);

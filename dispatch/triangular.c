@@ -59,10 +59,11 @@ bool gpb_triangular_forwards(const gpb_triangular *t)
 }
 
 /* A solve needs the half of B that depends on no other first, and the product reads that. TRMM goes the other
-   way, because its product must read a half that is still the caller's. */
-gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
+   way, because its product must read a half that is still the caller's. half: the order of the upper left
+   triangle. */
+static gpb_triangular_halves halve_at(const gpb_triangular *t, int64_t half)
 {
-    const int64_t order = gpb_triangular_order(t), half = gpb_halves_first(order);
+    const int64_t order = gpb_triangular_order(t);
     const gpb_triangular upper_left = part_of(t, 0, half), lower_right = part_of(t, half, order - half);
     const bool forwards = gpb_triangular_forwards(t);
     gpb_triangular_halves halves = { .first = forwards ? upper_left : lower_right,
@@ -74,6 +75,37 @@ gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
         halves.product = product_of(t, &halves.second, &halves.first, half);
     }
     return halves;
+}
+
+gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t)
+{
+    return halve_at(t, gpb_halves_first(gpb_triangular_order(t)));
+}
+
+/* `batch` products of the level, from the two blocks on that begin at `at`; both have `order` rows. */
+static gpb_call level_of(const gpb_triangular *t, const gpb_triangular *was, int64_t at, int64_t half,
+                         int64_t order, int64_t batch)
+{
+    const gpb_triangular to = part_of(t, at, order), from = part_of(was, at, order);
+    const bool left = t->side == 'L';
+    const enum gpb_operand triangle = left ? GPB_A : GPB_B, other = left ? GPB_B : GPB_A;
+    gpb_call product = halve_at(&to, half).product;
+    product.x[other] = halve_at(&from, half).product.x[other];
+    product.batch = batch;
+    product.x[triangle].stride = 2 * half * (t->lda + 1);
+    product.x[other].stride = 2 * half * (left ? 1 : was->ldb);
+    product.x[GPB_C].stride = 2 * half * (left ? 1 : t->ldb);
+    return product;
+}
+
+int gpb_triangular_level(const gpb_triangular *t, const gpb_triangular *was, int64_t half,
+                         gpb_call products[2])
+{
+    const int64_t order = gpb_triangular_order(t), whole = order / (2 * half), rest = order % (2 * half);
+    int count = 0;
+    if (whole) products[count++] = level_of(t, was, 0, half, 2 * half, whole);
+    if (rest > half) products[count++] = level_of(t, was, order - rest, half, rest, 1);
+    return count;
 }
 
 /* From the left the columns are independent. From the right, those that are there have a part in the others

@@ -4,7 +4,12 @@
    TRMM multiplies one half by its triangle, a product with the rectangle adds what the other half gives, and
    TRMM multiplies that. So nearly all of the work is products, which go where products go; the triangles that
    are left are the host's. Each element is computed as by substitution (no triangle is inverted), and
-   neither the other triangle nor a unit diagonal is read. Pure. */
+   neither the other triangle nor a unit diagonal is read.
+
+   TRMM by levels, where B as it was stays beside what it becomes: then no part waits for another. The
+   diagonal is cut into triangles of one order, and what lies beside two that follow each other, or beside two
+   blocks of 2, 4, 8 such triangles, is a level: products that all add to other rows or columns of B, and are
+   one batch. Pure. */
 #ifndef GPB_TRIANGULAR_H
 #define GPB_TRIANGULAR_H
 
@@ -48,5 +53,10 @@ gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done)
 bool gpb_triangular_forwards(const gpb_triangular *t);
 /* For triangles of order 2 and more. */
 gpb_triangular_halves gpb_triangular_halve(const gpb_triangular *t);
+/* The products of the level whose blocks are of order `half`, which is less than that of TRMM's triangle:
+   first those of whole blocks, then one whose second block is smaller. They read the B of `was`, a TRMM that
+   is t but for B and ldb. Returns how many calls there are: 1 or 2. */
+int gpb_triangular_level(const gpb_triangular *t, const gpb_triangular *was, int64_t half,
+                         gpb_call products[2]);
 
 #endif

@@ -18,9 +18,9 @@
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
    cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(most) bytes of
                   shared memory
-   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
-                  shared memory. real: the bytes of a real number
-   multiply       the same
+   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, 1, real); GPB_TRIANGLE_SHARED(bytes) bytes
+                  of shared memory. real: the bytes of a real number
+   multiply       the same for as many as there are `triangles`, which are the grid's z; at most 65535
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
    systems        GPB_SYSTEMS_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
@@ -49,7 +49,8 @@
    have, which is less than that where an SM has no room for two. */
 #define GPB_CHOLESKY_SHARED(most) ((most) < 120000 ? (most) : 120000)
 #define GPB_TRIANGLE_THREADS 128
-/* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. */
+/* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. `cols` are
+   those of all triangles together. */
 #ifndef GPB_TRIANGLE_FEW
 #define GPB_TRIANGLE_FEW 1024
 #endif
@@ -61,8 +62,9 @@
 /* Three times eight of its columns, its diagonal, and eight rows of B. */
 #define GPB_TRIANGLE_SHARED(bytes) \
     ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) * (bytes))
-#define GPB_TRIANGLE_BLOCKS(cols, real) \
-    (((cols) + GPB_TRIANGLE_COLUMNS(cols, real) - 1) / GPB_TRIANGLE_COLUMNS(cols, real))
+#define GPB_TRIANGLE_BLOCKS(cols, triangles, real) \
+    (((cols) + GPB_TRIANGLE_COLUMNS((cols) * (triangles), real) - 1) \
+     / GPB_TRIANGLE_COLUMNS((cols) * (triangles), real))
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
 #define GPB_SYSTEMS_THREADS 64             /* one for each column */
@@ -132,9 +134,8 @@ typedef struct gpb_cholesky_args {
                                               number of its blocks */
 } gpb_cholesky_args;
 
-/* B = alpha L^-1 B (substitute), or B = alpha L B (multiply), for the n x n lower triangle L and n x cols B.
-   alpha is not 0, n <= GPB_TRIANGLE_ORDER. Any TRSM or TRMM is this one by strides, which may be negative.
-   L's elements lie at multiples of their size. */
+/* B = alpha L^-1 B for the n x n lower triangle L and n x cols B. alpha is not 0, n <= GPB_TRIANGLE_ORDER.
+   Any TRSM is this one by strides, which may be negative. L's elements lie at multiples of their size. */
 typedef struct gpb_triangle_args {
     const void *l;
     int64_t rsl, csl;
@@ -144,6 +145,16 @@ typedef struct gpb_triangle_args {
     int32_t n;
     int32_t unit, conj;                    /* L's diagonal is all ones and not read; L is conjugated */
 } gpb_triangle_args;
+
+/* B = alpha L F, by strides likewise, for the triangles L on the diagonal of one of that order, each with its
+   own rows of B and F: the first is of order `first`, those that follow it of of.n, and the last has what is
+   left. F is B as it was, in its place or in another that has nothing in common with it. */
+typedef struct gpb_multiply_args {
+    gpb_triangle_args of;
+    const void *from;                      /* F */
+    int64_t rsf, csf, order;
+    int32_t first;                         /* not more than of.n */
+} gpb_multiply_args;
 
 /* The same solve for a triangle of any order and one column. */
 typedef struct gpb_trsv_args {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* The product of one triangle with B, in B's place. The other triangle takes no part in it, because zeros
-   there would make NaN of an infinite B. Passes go from the last columns to the first. What a pass multiplies
-   is added to all rows below, which are written when all passes are done. */
+/* The products of triangles with B, in B's place or elsewhere, each by blocks of its own. The other
+   triangle takes no part in it, because zeros there would make NaN of an infinite B. Passes go from the last
+   columns to the first. What a pass multiplies is added to all rows below, which are written when all passes
+   are done. */
 #ifndef GPB_MULTIPLY_CUH
 #define GPB_MULTIPLY_CUH
 
@@ -35,14 +36,15 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
         }
     }
 
-    __device__ __forceinline__ void run(const gpb_triangle_args &g)
+    /* The b of `was` is B as it was. */
+    __device__ __forceinline__ void run(const gpb_triangle_args &g, const gpb_triangle_args &was)
     {
         constexpr int PASSES = ROUND / PASS;
         const int last = (g.n - 1) / PASS * PASS;
         T own[COLUMNS][2], next[COLUMNS][2], sum[ROUNDS][COLUMNS][2] = {};
 #pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
-        in_rows::read(next, g, last / ROUND * ROUND);
+        in_rows::read(next, was, last / ROUND * ROUND);
         int stage = 0;
 #pragma unroll 1
         for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
@@ -62,7 +64,7 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
                         own[c][e] = next[c][e];
                         sum[0][c][e] = g.unit ? own[c][e] : T();
                     }
-                if (round) in_rows::read(next, g, round - ROUND);
+                if (round) in_rows::read(next, was, round - ROUND);
             }
             triangle::await();
             triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
@@ -122,17 +124,18 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
             for (int s = 0; s < 2; s++) tile::set(x, e, s, sum[e][s]);
     }
 
-    __device__ __forceinline__ void run(const gpb_triangle_args &g)
+    /* The b of `was` is B as it was. */
+    __device__ __forceinline__ void run(const gpb_triangle_args &g, const gpb_triangle_args &was)
     {
         const int last = (g.n - 1) / PASS * PASS;
         typename in_tiles::rows &shown = told[threadIdx.x / 32];
         double x[TILES][4] = {};
         const int64_t col = min(triangle::col(gpb_lane_g()), g.cols - 1);
-        const T *from = (const T *)g.b + (last + gpb_lane_t()) * g.rsb + col * g.csb;
+        const T *from = (const T *)was.b + (last + gpb_lane_t()) * was.rsb + col * was.csb;
         T own[2], next[2] = {};
 #pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
-        read(next, from, g, last);
+        read(next, from, was, last);
         int stage = 0;
 #pragma unroll 1
         for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
@@ -144,8 +147,8 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
                 shown[gpb_lane_g()][4 * h + gpb_lane_t()] = own[h];
             }
             __syncwarp();
-            from -= PASS * g.rsb;
-            read(next, from, g, first - PASS);
+            from -= PASS * was.rsb;
+            read(next, from, was, first - PASS);
             triangle::await();
             triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
             in_tiles::add(x, l[stage], own, round, g.n);
@@ -156,9 +159,19 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     }
 };
 
-template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_triangle_args &g)
+template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb_multiply_args &g)
 {
-    gpb_triangle_run<T, gpb_multiply_rows, gpb_multiply_tiles>(g);
+    const int z = blockIdx.z;
+    const int64_t at = z ? g.first + (int64_t)(z - 1) * g.of.n : 0;
+    gpb_triangle_args of = g.of;
+    of.l = (const T *)of.l + at * (of.rsl + of.csl);
+    of.b = (T *)of.b + at * of.rsb;
+    of.n = (int)min((int64_t)(z ? of.n : g.first), g.order - at);
+    gpb_triangle_args was = of;
+    was.b = (T *)g.from + at * g.rsf;
+    was.rsb = g.rsf;
+    was.csb = g.csf;
+    gpb_triangle_run<T, gpb_multiply_rows, gpb_multiply_tiles>(of, was);
 }
 
 #endif

@@ -253,18 +253,19 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
     }
 };
 
-template <class T, template <class> class ROWS, template <class> class TILES>
-static __device__ __forceinline__ void gpb_triangle_run(const gpb_triangle_args &g)
+/* from: what `run` takes beside. */
+template <class T, template <class> class ROWS, template <class> class TILES, class... FROM>
+static __device__ __forceinline__ void gpb_triangle_run(const gpb_triangle_args &g, const FROM &...from)
 {
     static_assert(sizeof(ROWS<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
     if constexpr (sizeof(gpb_real<T>) == 8) {
         static_assert(sizeof(TILES<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-        if (GPB_TRIANGLE_TILED(g.cols, 8)) {
-            ((TILES<T> *)gpb_solve_memory())->run(g);
+        if (GPB_TRIANGLE_TILED(g.cols * gridDim.z, 8)) {
+            ((TILES<T> *)gpb_solve_memory())->run(g, from...);
             return;
         }
     }
-    ((ROWS<T> *)gpb_solve_memory())->run(g);
+    ((ROWS<T> *)gpb_solve_memory())->run(g, from...);
 }
 
 #endif

@@ -58,14 +58,26 @@ static void carve_refined(gpb_residence *r, CUdeviceptr *arena)
     *arena += (CUdeviceptr)gpb_resident_refined_bytes(r->work);
 }
 
+/* Bytes for TRMM's result beside B as it came. Without them it goes by halves, in B's place. */
+static int64_t room_for_results(const gpb_residence *r, int64_t others)
+{
+    const gpb_system *s = &r->work->system;
+    const bool stays = gpb_residence_can_stay(r->facts.where[GPB_B].place, s->b,
+                                              s->ldb * (int64_t)r->element);
+    const int64_t bytes = stays ? 0 : gpb_resident_results(r->work);
+    return others + bytes <= r->lane->device->budget ? bytes : 0;
+}
+
 /* The products' workspace is the arena's beginning, where they look for it. */
 const char *gpb_residence_provide(gpb_residence *r)
 {
     const gpb_factor *f = &r->work->system.a;
     const int64_t order = gpb_factor_order(f), bytes = gpb_resident_bytes(r->work);
     const int64_t workspace = workspace_of(r), room = room_of(r, bytes + workspace);
+    int64_t results = room_for_results(r, bytes + workspace);
     if (!workspace) return "too little device memory";
-    if (!gpb_memory_arena(r->lane, bytes + workspace + room) || !gpb_memory_counters(r->lane))
+    if (results && !gpb_memory_arena(r->lane, bytes + workspace + room + results)) results = 0;
+    if (!gpb_memory_arena(r->lane, bytes + workspace + room + results) || !gpb_memory_counters(r->lane))
         return gpb_gpu_started() ? "too little device memory" : gpb_gpu_why();
     CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)(workspace + room);
     const int64_t e = (int64_t)r->element;
@@ -75,6 +87,7 @@ const char *gpb_residence_provide(gpb_residence *r)
     r->b = at + (CUdeviceptr)(r->ld * f->n * e);
     at += (CUdeviceptr)round_up(r->ld * (f->n + gpb_resident_b_cols(r->work)) * e, 256);
     gpb_residence_in_arena(r);
+    if (results) r->of_b = carve(&at, results);
     if (r->work->given) carve_refined(r, &at);
     r->info = at;
     r->arrivals = at + 4;

@@ -37,7 +37,7 @@ typedef struct gpb_residence {
     int64_t ld;                      /* of A and B in the arena */
     /* What the launches take: A and B in the arena, or where the program has them on the device. Then A has
        not come to the arena, and B only to be as it was after a failure. */
-    CUdeviceptr of_a, of_b;
+    CUdeviceptr of_a, of_b;          /* of_b of TRMM by levels: where its result goes */
     int64_t lda, ldb;
     bool a_stays, b_stays;
     uint32_t arrived;                /* the counter's value once all that is queued has run */
@@ -57,6 +57,12 @@ typedef struct gpb_residence {
     CUresult result;                 /* the first failure; nothing is queued after it */
     const char *why;                 /* of a failure that is no error of the driver's */
 } gpb_residence;
+
+/* Tensor copies can read it where the program has it; bytes of a column. */
+static inline bool gpb_residence_can_stay(enum gpb_place place, const void *at, int64_t bytes)
+{
+    return place == GPB_PLACE_DEVICE && (uintptr_t)at % 16 == 0 && bytes % 16 == 0;
+}
 
 static inline void gpb_residence_in_arena(gpb_residence *r)
 {

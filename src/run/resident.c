@@ -96,11 +96,9 @@ static bool all_on_host(const gpb_facts *facts)
     return all;
 }
 
-/* Tensor copies can read it where the program has it. */
 static bool can_stay(const gpb_carry_matrix *x)
 {
-    return x->place == GPB_PLACE_DEVICE && (uintptr_t)x->caller % 16 == 0
-           && x->ld * (int64_t)gpb_type_bytes(x->type) % 16 == 0;
+    return gpb_residence_can_stay(x->place, x->caller, x->ld * (int64_t)gpb_type_bytes(x->type));
 }
 
 /* Matrices on the device are used where they are, if nobody could tell: a triangle or factors, because they
@@ -190,8 +188,14 @@ static void send_home(gpb_residence *r, int64_t columns)
     r->result = gpb_carry_release(&r->down, columns);
 }
 
+static void *entry(const gpb_residence *r, CUdeviceptr of, int64_t row, int64_t col)
+{
+    return gpb_pointer(of + (CUdeviceptr)(row + col * r->ld) * r->element);
+}
+
 /* TRSM, TRMM. From the left, columns of B are independent: some of them are computed and go home while others
-   come. From the right, all of B goes home at the end. */
+   come. From the right, all of B goes home at the end. TRMM goes by levels where B is elsewhere than its
+   result. */
 static void divide(gpb_residence *r)
 {
     gpb_triangular t = *r->work->triangular;
@@ -202,14 +206,16 @@ static void divide(gpb_residence *r)
     for (int64_t first = 0; first < cols; first += panel) {
         t.b = gpb_pointer(r->of_b + (CUdeviceptr)(first * r->ldb) * r->element);
         t.n = min(panel, cols - first);
-        gpb_resident_triangular(r, &t);
+        if (t.solves || r->of_b == r->b) {
+            gpb_resident_triangular(r, &t);
+        } else {
+            gpb_triangular was = t;
+            was.b = entry(r, r->b, 0, first);
+            was.ldb = r->ld;
+            gpb_resident_multiply_levels(r, &t, &was);
+        }
         send_home(r, first + t.n);
     }
-}
-
-static void *entry(const gpb_residence *r, CUdeviceptr of, int64_t row, int64_t col)
-{
-    return gpb_pointer(of + (CUdeviceptr)(row + col * r->ld) * r->element);
 }
 
 /* Columns [first, last) of a triangle's inverse, which has zeros where the triangle has. */
@@ -440,7 +446,9 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
             : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
             : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
                                     : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
-    r->down = gpb_carry_begin(r->lane, false, factors ? of : of + 1, r->b_stays ? 0 : factors + solves);
+    gpb_carry_matrix home[2] = { of[0], of[1] };
+    home[1].arena = r->of_b;
+    r->down = gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_begin(r);
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);

@@ -51,7 +51,7 @@ static CUresult launch_now(gpb_residence *r, enum gpb_pass pass, int64_t blocks,
 {
     how.which = gpb_kernels_pass(pass, r->work->system.a.type);
     how.blocks = blocks;
-    how.members = 1;
+    how.members = max(how.members, 1);
     how.args = args;
     return gpb_kernels_launch(r->lane->device, r->lane->stream, &how);
 }
@@ -207,11 +207,31 @@ static gpb_triangle_args lower_from_left(const gpb_residence *r, const gpb_trian
     return args;
 }
 
+/* TRMM by the triangles of that order on the diagonal, the last of which may be smaller, from the B of `was`
+   to the B of t. Counted from the last row upwards, the smaller one is the first. */
+static void multiply_triangles(gpb_residence *r, const gpb_triangular *t, const gpb_triangular *was,
+                               int64_t order)
+{
+    const gpb_triangle_args from = lower_from_left(r, was);
+    gpb_multiply_args args = { .of = lower_from_left(r, t), .from = from.b, .rsf = from.rsb, .csf = from.csb,
+                               .order = from.n };
+    const int64_t triangles = ceil_div(args.order, order), last = args.order - (triangles - 1) * order;
+    const bool upwards = args.of.rsl < 0;
+    args.of.n = (int32_t)min(order, args.order);
+    args.first = upwards ? (int32_t)last : args.of.n;
+    launch(r, GPB_PASS_multiply,
+           GPB_TRIANGLE_BLOCKS(args.of.cols, triangles, gpb_type_real_bytes(t->type)), &args,
+           (gpb_launch){ .members = triangles });
+}
+
 static void one_triangle(gpb_residence *r, const gpb_triangular *t)
 {
+    if (!t->solves) {
+        multiply_triangles(r, t, t, gpb_triangular_order(t));
+        return;
+    }
     gpb_triangle_args args = lower_from_left(r, t);
-    const int64_t blocks = GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type));
-    launch(r, t->solves ? GPB_PASS_substitute : GPB_PASS_multiply, blocks, &args,
+    launch(r, GPB_PASS_substitute, GPB_TRIANGLE_BLOCKS(args.cols, 1, gpb_type_real_bytes(t->type)), &args,
            (gpb_launch){ 0 });
 }
 
@@ -225,15 +245,20 @@ static void one_column(gpb_residence *r, const gpb_triangular *t)
     r->arrived += (uint32_t)blocks;
 }
 
+static void queue(gpb_residence *r, const gpb_call *call)
+{
+    carry_on(r);
+    if (r->result || r->why) return;
+    r->result = gpb_run_queue(r->lane, call, &r->facts, &r->policy, &r->why);
+}
+
 static void multiply(void *where, const gpb_call *call)
 {
     gpb_residence *r = where;
     if (!call->m || !call->n || !call->k) return;
     await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
     await(r, call->x[GPB_C].base, call->n);
-    carry_on(r);
-    if (r->result || r->why) return;
-    r->result = gpb_run_queue(r->lane, call, &r->facts, &r->policy, &r->why);
+    queue(r, call);
 }
 
 void gpb_resident_triangular(void *where, const gpb_triangular *t)
@@ -253,6 +278,21 @@ void gpb_resident_triangular(void *where, const gpb_triangular *t)
     gpb_resident_triangular(r, &halves.first);
     multiply(r, &halves.product);
     gpb_resident_triangular(r, &halves.second);
+}
+
+/* All of B and of the triangle must have come, because no part waits for another. */
+void gpb_resident_multiply_levels(gpb_residence *r, const gpb_triangular *t, const gpb_triangular *was)
+{
+    const int64_t order = gpb_triangular_order(t), least = gpb_resident_level(r->work);
+    if (t->m == 0 || t->n == 0) return;
+    await(r, t->b, t->n);
+    await(r, t->a, order);
+    multiply_triangles(r, t, was, least);
+    for (int64_t half = least; half < order; half *= 2) {
+        gpb_call products[2];
+        const int count = gpb_triangular_level(t, was, half, products);
+        for (int i = 0; i < count; i++) queue(r, &products[i]);
+    }
 }
 
 /* The next columns whose exchanges one launch makes, of [from, to), in whole panels; backwards from `to`, of

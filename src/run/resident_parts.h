@@ -13,6 +13,9 @@ gpb_lapack_parts gpb_resident_parts(gpb_residence *r);
 /* A TRSM or TRMM. where: the gpb_residence. */
 void gpb_resident_triangular(void *where, const gpb_triangular *t);
 
+/* A TRMM of which the B of `was` stays as it is, and t's need not be there. */
+void gpb_resident_multiply_levels(gpb_residence *r, const gpb_triangular *t, const gpb_triangular *was);
+
 /* A matrix from one place of the arena to another. */
 void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols);
 

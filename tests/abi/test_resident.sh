@@ -65,6 +65,21 @@ for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cu
     one "$rule:2" 301 triangles device
     expect "$rule fails in place: exit, calls that left B as it was" "0 as it was: 1" "$? $(tail -1 one.out)"
 done
+# TRMM in four types: by levels where B stays in device memory or has come to a place of its own.
+build trmm gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/trmm.c" "$library" \
+    -Wl,-rpath,"$(dirname "$library")" -lm -ldl || finish
+for place in here device odd; do
+    ./trmm $place > trmm.out 2> trmm.err
+    expect "trmm, $place: wrong" "0 as it was: 0" "$? $(tail -1 trmm.out)"
+    head -3 trmm.out
+done
+GPUBLAS_MEMORY=70M ./trmm here 600 > trmm.out 2> trmm.err
+expect 'trmm without room for a result beside B: wrong' "0 as it was: 0" "$? $(tail -1 trmm.out)"
+for rule in cuLaunchKernel:{5,100} cuLaunchKernelEx:{1,50,150} cuMemcpy2DAsync:1 cuStreamWaitEvent:9 \
+    cuStreamSynchronize:40; do
+    FAKECUDA_FAIL=$rule:2 ./trmm device 600 sd > trmm.out 2> trmm.err
+    expect "trmm, $rule fails: exit, calls that left B as it was" "0 as it was: 1" "$? $(tail -1 trmm.out)"
+done
 # GPUs whose blocks have less shared memory
 for arch in 86 120; do
     FAKECUDA_ARCH=$arch GPUBLAS_VERBOSE=1 one '' 300 all

@@ -178,13 +178,13 @@ enum { TOLD_FAILURES = 12 };
 #define FAIL(...) ((void)(failures++ < TOLD_FAILURES && printf(__VA_ARGS__)))
 
 /* Blocks together: those that wait for each other. Copies are made early and late in turn. */
-static void launch(void (*body)(), int64_t blocks, unsigned threads, bool together)
+static void launch(void (*body)(), int64_t blocks, unsigned threads, bool together, unsigned members = 1)
 {
     static bool early;
     early = !early;
     const gpb_emulate_span all = { NULL, (const char *)UINTPTR_MAX };
     failures += gpb_emulate_run(
-        { body, { (unsigned)blocks, 1, 1 }, threads, true, early, all, all, together });
+        { body, { (unsigned)blocks, 1, members }, threads, true, early, all, all, together });
 }
 
 /* The largest error found, in units of the bound. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
 /* What takes a triangle to the columns of B, by the kernels' source on the CPU (emulate.h), in the four types
-   of BLAS: substitution and products with one triangle, with a triangle of any order, and of many small
-   systems; and the identity. Bounds are of each element's residual, with twice the precision; so they hold
-   for all data. Of a triangle nothing else may be read, nor the diagonal of a unit one. What is infinite or
-   NaN stays in its column, and in the rows that it belongs to. */
+   of BLAS: substitution with one triangle, products with those of a diagonal, substitution with a triangle
+   of any order, and of many small systems; and the identity. Bounds are of each element's residual, with
+   twice the precision; so they hold for all data. Of a triangle nothing else may be read, nor the diagonal of
+   a unit one. What is infinite or NaN stays in its column, and in the rows that it belongs to. */
 #define __CUDA_ARCH__ 900
 #include "kernels/solve/identity.cuh"
 #include "kernels/solve/multiply.cuh"
@@ -202,15 +202,14 @@ template <class T> static void tell(const problem<T> &p, const char *kernel, con
 
 static gpb_triangle_args triangle_args;
 template <class T> static void substitute_thread() { gpb_substitute<T>(triangle_args); }
-template <class T> static void multiply_thread() { gpb_multiply<T>(triangle_args); }
 static gpb_trsv_args trsv_args;
 template <class T> static void trsv_thread() { gpb_trsv<T>(trsv_args); }
 
-enum by_kernel { SUBSTITUTE, MULTIPLY, TRSV };
+enum by_kernel { SUBSTITUTE, TRSV };
 
 template <class T> static void one_triangle(problem<T> p, by_kernel by)
 {
-    const char *const names[] = { "substitute", "multiply", "trsv" };
+    const char *const names[] = { "substitute", "trsv" };
     const strides of_l = way(any_way(), p.n, p.n), of_b = way(any_way(), p.n, p.cols);
     matrix<T> l(p.n, p.n, of_l.rs, of_l.cs), b(p.n, p.cols, of_b.rs, of_b.cs, below(GPB_REALS<T>));
     put_triangle(l, p);
@@ -226,14 +225,15 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
         launch(trsv_thread<T>, most - below(std::min(most, 3)), GPB_TRSV_THREADS, true);
         if (arrivals != (uint32_t)(most - 2)) FAIL("%c: arrivals of %d blocks\n", LETTER<T>, most);
     } else {
-        launch(by == MULTIPLY ? multiply_thread<T> : substitute_thread<T>,
-               GPB_TRIANGLE_BLOCKS(p.cols, sizeof(gpb_real<T>)), GPB_TRIANGLE_THREADS, false);
+        launch(substitute_thread<T>, GPB_TRIANGLE_BLOCKS(p.cols, 1, sizeof(gpb_real<T>)),
+               GPB_TRIANGLE_THREADS, false);
     }
     const bool kept = l.unguard(true) + b.unguard(false) == 0;
-    if (!kept || !(by == MULTIPLY ? is_product(p, b) : is_solved(p, true, b))) tell(p, names[by], l, b);
+    if (!kept || !is_solved(p, true, b)) tell(p, names[by], l, b);
 }
 
-template <class T> static void triangles(by_kernel by)
+/* does(order, columns, kind, flags) for many of them. */
+template <class T, class DOES> static void each_triangle(DOES does)
 {
     constexpr int MOST = GPB_TRIANGLE_ORDER(sizeof(T));
     const struct { int n, cols; } sizes[] = { { 1, 1 }, { 2, 9 }, { 7, 8 }, { 8, 1 }, { 9, 3 }, { 15, 17 },
@@ -241,8 +241,79 @@ template <class T> static void triangles(by_kernel by)
     int turn = below(24);
     for (const auto &s : sizes)
         for (int what = 0; what < KINDS; what++)
+            for (int x = 0; x < (s.n < 64 ? 4 : 1); x++, turn += 5) does(s.n, s.cols, (kind)what, turn);
+}
+
+template <class T> static void substitutions()
+{
+    each_triangle<T>([](int n, int cols, kind what, int flags) {
+        one_triangle(made_problem<T>(n, cols, what, flags), SUBSTITUTE);
+    });
+}
+
+/* ---- products with the triangles of a diagonal */
+
+static gpb_multiply_args multiply_args;
+template <class T> static void multiply_thread() { gpb_multiply<T>(multiply_args); }
+
+/* Triangles of order n, but the first and the last, if there are so many; B stays or is overwritten. */
+template <class T>
+static void diagonal(int count, int first, int n, int last, int cols, kind what, int flags)
+{
+    const bool in_place = below(2);
+    std::vector<problem<T>> members;
+    std::vector<int> begins;
+    int order = 0;
+    for (int z = 0; z < count; z++) {
+        const int own = z == 0 ? first : z == count - 1 ? last : n;
+        members.push_back(made_problem<T>(own, cols, what, flags, true));
+        members[z].alpha = members[0].alpha;
+        begins.push_back(order);
+        order += own;
+    }
+    const strides of_l = way(any_way(), order, order), of_f = way(any_way(), order, cols),
+                  of_b = in_place ? of_f : way(any_way(), order, cols);
+    constexpr int REALS = GPB_REALS<T>;
+    matrix<T> l(order, order, of_l.rs, of_l.cs), f(order, cols, of_f.rs, of_f.cs, below(REALS)),
+        apart(order, cols, of_b.rs, of_b.cs, below(REALS));
+    matrix<T> &b = in_place ? f : apart;
+    put_anything(apart);
+    for (int z = 0; z < count; z++) {
+        problem<T> &p = members[z];
+        for (int j = 0; j < p.n; j++)
+            for (int i = j + p.unit; i < p.n; i++)
+                l.put(begins[z] + i, begins[z] + j, rounded<T>(p.l(i, j)));
+        for (int c = 0; c < cols; c++)
+            for (int i = 0; i < p.n; i++) f.put(begins[z] + i, c, rounded<T>(p.b(i, c)));
+    }
+    const number<T> alpha = members[0].alpha;
+    multiply_args = { { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, cols, { (double)alpha.re, (double)alpha.im },
+                        n, members[0].unit, members[0].conj },
+                      f.at(), f.rs, f.cs, order, first };
+    l.guard();
+    f.guard();
+    apart.guard();
+    launch(multiply_thread<T>, GPB_TRIANGLE_BLOCKS(cols, count, sizeof(gpb_real<T>)), GPB_TRIANGLE_THREADS,
+           false, count);
+    bool right = l.unguard(true) + f.unguard(!in_place) + apart.unguard(in_place) == 0;
+    for (int z = 0; z < count; z++)
+        right = right && is_product(members[z], [&](int i, int c) { return b(begins[z] + i, c); });
+    if (!right) tell(members[0], "multiply", l, b);
+}
+
+template <class T> static void products()
+{
+    each_triangle<T>([](int n, int cols, kind what, int flags) {
+        diagonal<T>(1, n, n, n, cols, what, flags);
+    });
+    const struct { int count, first, n, last, cols; } sizes[] = { { 2, 1, 1, 1, 1 }, { 2, 3, 8, 8, 2 },
+        { 2, 16, 16, 5, 9 }, { 3, 7, 33, 1, 3 }, { 3, 64, 64, 64, 4 }, { 5, 9, 9, 2, 40 },
+        { 4, 65, 65, 9, 1 } };
+    int turn = below(24);
+    for (const auto &s : sizes)
+        for (int what = 0; what < KINDS; what++)
             for (int x = 0; x < (s.n < 64 ? 4 : 1); x++, turn += 5)
-                one_triangle(made_problem<T>(s.n, s.cols, (kind)what, turn, by == MULTIPLY), by);
+                diagonal<T>(s.count, s.first, s.n, s.last, s.cols, (kind)what, turn);
 }
 
 template <class T> static void whole_triangles()
@@ -350,8 +421,8 @@ template <class T> static void run()
         tests();
         return worst;
     };
-    of[0] = measured([] { triangles<T>(SUBSTITUTE); });
-    of[1] = measured([] { triangles<T>(MULTIPLY); });
+    of[0] = measured(substitutions<T>);
+    of[1] = measured(products<T>);
     of[2] = measured(whole_triangles<T>);
     of[3] = measured(many_systems<T>);
     identity<T>(1, 1, 0);

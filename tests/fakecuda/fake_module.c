@@ -323,12 +323,19 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         const int64_t blocks = gpb_digest_blocks(g->rows, (int64_t)gpb_type_bytes(row->type)) * g->cols;
         check_sizes(row->symbol, g->rows, g->cols, g->each - 1, 1);
         right = shape_of((blocks + g->each - 1) / g->each, 1, row->threads, 0);
-    } else if (row->role == GPB_FAKE_substitute || row->role == GPB_FAKE_multiply) {
+    } else if (row->role == GPB_FAKE_multiply) {
+        gpb_multiply_args *g = memcpy(&l->arguments.multiply, from, sizeof *g);
+        check_sizes(row->symbol, g->of.n, g->of.cols, g->order - g->first, g->first);
+        check_scalars(row, g->of.alpha, g->of.alpha);
+        const int64_t triangles = 1 + (g->order - g->first + g->of.n - 1) / g->of.n;
+        right = shape_of(GPB_TRIANGLE_BLOCKS(g->of.cols, triangles, gpb_type_real_bytes(row->type)),
+                         triangles, row->threads, GPB_TRIANGLE_SHARED((int)gpb_type_bytes(row->type)));
+    } else if (row->role == GPB_FAKE_substitute) {
         gpb_triangle_args *g = memcpy(&l->arguments.triangle, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
         const int bytes = (int)gpb_type_bytes(row->type);
-        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols, gpb_type_real_bytes(row->type)), 1, row->threads,
+        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols, 1, gpb_type_real_bytes(row->type)), 1, row->threads,
                          GPB_TRIANGLE_SHARED(bytes));
     } else if (row->role == GPB_FAKE_trsv) {
         gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
@@ -566,7 +573,9 @@ void gpb_fake_launch_run(const gpb_fake_launch *l)
     case GPB_FAKE_panel_grid: gpb_fake_panel(kernel, device, &l->arguments.panel); break;
     case GPB_FAKE_cholesky: gpb_fake_cholesky(kernel, device, &l->arguments.cholesky); break;
     case GPB_FAKE_substitute:
-    case GPB_FAKE_multiply: gpb_fake_triangle(kernel, device, &l->arguments.triangle); break;
+        gpb_fake_substitute(kernel, device, &l->arguments.triangle);
+        break;
+    case GPB_FAKE_multiply: gpb_fake_triangles(kernel, device, &l->arguments.multiply); break;
     case GPB_FAKE_systems:
     case GPB_FAKE_small_systems: gpb_fake_systems(kernel, device, &l->arguments.systems); break;
     case GPB_FAKE_digest: gpb_fake_digest(kernel, device, &l->arguments.digest); break;

@@ -28,11 +28,14 @@ enum { MOST = GPB_TRIANGLE_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES
 static const struct solver {
     int (*panel)(int64_t m, int n, void *a, int64_t lda, int64_t *pivots);
     int (*cholesky)(int n, void *a, int64_t rs, int64_t cs, void *below, int64_t rows);
-    void (*triangle)(const gpb_triangle_args *g, bool solves, const void *l, void *b);
+    void (*substitute)(const gpb_triangle_args *g, const void *l, void *b);
+    void (*multiply)(const gpb_triangle_args *g, const void *l, const void *f, int64_t rsf, int64_t csf,
+                     void *b);
     void (*trsv)(const gpb_triangle_args *g, const void *l, void *b);
     void (*system)(const gpb_systems_args *g, const void *l, const void *b, void *x, void *work);
 } solvers[GPB_TYPES] = {
-#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, triangle_##p, trsv_##p, system_##p },
+#define TYPE(p, type, bytes, flops, kind) { panel_##p, cholesky_##p, substitute_##p, multiply_##p, trsv_##p, \
+                                                system_##p },
 #include "dispatch/type.def"
 #undef TYPE
 };
@@ -161,13 +164,35 @@ void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_chol
         lower(info, g->first + failed);
 }
 
-void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g)
+void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g)
 {
     check_order(kernel, g->n, GPB_TRIANGLE_ORDER(bytes_of(kernel)));
     const void *l = triangle_at(kernel, device, g->l, g->n, g->rsl, g->csl, g->unit != 0);
     void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->b, g->n, g->cols, g->rsb, g->csb,
                                  kernel->symbol);
-    solvers[kernel->type].triangle(g, kernel->role == GPB_FAKE_substitute, l, b);
+    solvers[kernel->type].substitute(g, l, b);
+}
+
+/* The triangles in any order: the last one first. */
+void gpb_fake_triangles(const gpb_fake_kernel *kernel, int device, const gpb_multiply_args *g)
+{
+    const int64_t e = bytes_of(kernel);
+    check_order(kernel, g->of.n, GPB_TRIANGLE_ORDER(e));
+    check_order(kernel, g->first, g->of.n);
+    const int64_t triangles = 1 + (g->order - g->first + g->of.n - 1) / g->of.n;
+    for (int64_t z = triangles - 1; z >= 0; z--) {
+        const int64_t at = z ? g->first + (z - 1) * g->of.n : 0, left = g->order - at;
+        gpb_triangle_args of = g->of;
+        of.n = z == 0 ? g->first : left < g->of.n ? (int32_t)left : g->of.n;
+        const void *l = triangle_at(kernel, device, (const char *)of.l + at * (of.rsl + of.csl) * e, of.n,
+                                    of.rsl, of.csl, of.unit != 0);
+        const void *f = gpb_fake_matrix_at(device, kernel->type,
+                                           (CUdeviceptr)g->from + (CUdeviceptr)(at * g->rsf * e), of.n,
+                                           of.cols, g->rsf, g->csf, kernel->symbol);
+        void *b = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)of.b + (CUdeviceptr)(at * of.rsb * e),
+                                     of.n, of.cols, of.rsb, of.csb, kernel->symbol);
+        solvers[kernel->type].multiply(&of, l, f, g->rsf, g->csf, b);
+    }
 }
 
 void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g)

@@ -118,7 +118,7 @@ static void NAME(block)(const gpb_triangle_args *g, const void *at_l, ELEMENT l[
         }
 }
 
-static void NAME(substitute)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+static void NAME(divide_by)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
 {
     for (int i = 0; i < g->n; i++) {
         x[i] = g->unit ? x[i] : NAME(quotient)(x[i], l[i][i]);
@@ -127,7 +127,7 @@ static void NAME(substitute)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], 
     }
 }
 
-static void NAME(multiply)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+static void NAME(multiply_by)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
 {
     for (int j = g->n - 1; j >= 0; j--) {
         const ELEMENT y = x[j];
@@ -137,8 +137,9 @@ static void NAME(multiply)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], EL
     }
 }
 
-/* Either of them, with all columns of B. */
-static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *at_l, void *at_b)
+/* Either of them, with all columns of B, which is read at f. */
+static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *at_l, const void *at_f,
+                           int64_t rsf, int64_t csf, void *at_b)
 {
     static ELEMENT l[MOST][MOST];        /* because one kernel runs at a time */
     ELEMENT x[MOST];
@@ -146,16 +147,27 @@ static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *
     const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
     NAME(block)(g, at_l, l);
     for (int64_t c = 0; c < g->cols; c++) {
+        const ELEMENT *f = (const ELEMENT *)at_f + c * csf;
         ELEMENT *b = (ELEMENT *)at_b + c * g->csb;
         for (int i = 0; i < g->n; i++)
-            x[i] = scales ? NAME(times)(alpha, b[i * g->rsb]) : b[i * g->rsb];
+            x[i] = scales ? NAME(times)(alpha, f[i * rsf]) : f[i * rsf];
         if (solves)
-            NAME(substitute)(g, l, x);
+            NAME(divide_by)(g, l, x);
         else
-            NAME(multiply)(g, l, x);
+            NAME(multiply_by)(g, l, x);
         for (int i = 0; i < g->n; i++)
             b[i * g->rsb] = x[i];
     }
+}
+
+static void NAME(substitute)(const gpb_triangle_args *g, const void *at_l, void *at_b)
+{
+    NAME(triangle)(g, true, at_l, at_b, g->rsb, g->csb, at_b);
+}
+static void NAME(multiply)(const gpb_triangle_args *g, const void *at_l, const void *at_f, int64_t rsf,
+                           int64_t csf, void *at_b)
+{
+    NAME(triangle)(g, false, at_l, at_f, rsf, csf, at_b);
 }
 
 /* A triangle of any order, and one column. */

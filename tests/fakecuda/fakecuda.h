@@ -146,6 +146,7 @@ typedef struct gpb_fake_launch {
         gpb_panel_args panel;
         gpb_cholesky_args cholesky;
         gpb_triangle_args triangle;
+        gpb_multiply_args multiply;
         gpb_systems_args systems;
         gpb_swap_args swap;
         gpb_identity_args identity;
@@ -398,7 +399,8 @@ void gpb_fake_slices_sum(const gpb_fake_slices *x, int64_t i0, int rows, int64_t
 /* fake_solve.c: LAPACK's solvers. panel: of both kinds */
 void gpb_fake_panel(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g);
 void gpb_fake_cholesky(const gpb_fake_kernel *kernel, int device, const gpb_cholesky_args *g);
-void gpb_fake_triangle(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g);
+void gpb_fake_substitute(const gpb_fake_kernel *kernel, int device, const gpb_triangle_args *g);
+void gpb_fake_triangles(const gpb_fake_kernel *kernel, int device, const gpb_multiply_args *g);
 void gpb_fake_systems(const gpb_fake_kernel *kernel, int device, const gpb_systems_args *g);
 void gpb_fake_swap(const gpb_fake_kernel *kernel, int device, const gpb_swap_args *g);
 void gpb_fake_trsv(const gpb_fake_kernel *kernel, int device, const gpb_trsv_args *g);

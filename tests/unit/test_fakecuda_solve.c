@@ -400,16 +400,19 @@ static enum solver with;                  /* substitute, multiply or trsv */
 
 static CUresult launch_triangle(const gpb_triangle_args *of)
 {
+    const unsigned blocks = (unsigned)GPB_TRIANGLE_BLOCKS(of->cols, 1, gpb_type_real_bytes(type));
+    gpb_multiply_args one = { .of = *of, .from = of->b, .rsf = of->rsb, .csf = of->csb, .order = of->n,
+                              .first = of->n };
     if (with != solver_trsv)
-        return launch_as(with, (unsigned)GPB_TRIANGLE_BLOCKS(of->cols, gpb_type_real_bytes(type)),
-                         GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0, (void *)(uintptr_t)of);
+        return launch_as(with, blocks, GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
+                         with == solver_multiply ? (void *)&one : (void *)(uintptr_t)of);
     const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
     const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);
     gpb_trsv_args g = { .of = *of, .arrivals = (uint32_t *)arrivals, .arrived = before };
     CUlaunchAttribute how = cooperative();
-    const uint32_t blocks = (uint32_t)GPB_TRSV_BLOCKS(of->n, bytes_of(1));
-    const CUresult result = launch_as(with, blocks > 2 ? 2 : blocks, 0, &how, 1, &g);
-    EXPECT(*(uint32_t *)download(arrivals, sizeof before) == before + blocks);
+    const uint32_t counted = (uint32_t)GPB_TRSV_BLOCKS(of->n, bytes_of(1));
+    const CUresult result = launch_as(with, counted > 2 ? 2 : counted, 0, &how, 1, &g);
+    EXPECT(*(uint32_t *)download(arrivals, sizeof before) == before + counted);
     return result;
 }
 

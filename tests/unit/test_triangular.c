@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: MIT */
-/* TRSM and TRMM by halves, down to triangles of one row: in every type, on each side, of each triangle, with
-   each letter and diagonal. The answer of TRSM solves the system as well as substitution does, and that of
-   TRMM is the product. Neither the other triangle nor a unit diagonal is read: there are NaNs. */
+/* TRSM and TRMM by halves, down to triangles of one row, and TRMM by levels: in every type, on each side, of
+   each triangle, with each letter and diagonal. The answer of TRSM solves the system as well as substitution
+   does, and that of TRMM is the product. Neither the other triangle nor a unit diagonal is read: there are
+   NaNs. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -88,6 +89,40 @@ static void by_halves(const gpb_triangular *t)
         }
 }
 
+/* From b to x: triangles of that order, and the levels above them. */
+static void by_levels(const gpb_triangular *t, int64_t least)
+{
+    const int64_t order = gpb_triangular_order(t);
+    const bool left = t->side == 'L';
+    gpb_triangular was = *t;
+    was.b = b;
+    memcpy(x, b, sizeof x);
+    for (int64_t j = 0; j < t->n; j++)
+        for (int64_t i = 0; i < t->m; i++) {
+            const int64_t own = left ? i : j, first = own / least * least, last = min(order, first + least);
+            double complex sum = 0;
+            for (int64_t p = first; p < last; p++) {
+                const double complex of_a = left ? triangle_at(t, i, p) : triangle_at(t, p, j);
+                const double complex of_b = get(t->type, b, left ? p + j * t->ldb : i + p * t->ldb);
+                if (of_a != 0) sum += of_a * of_b;
+            }
+            put(t->type, x, i + j * t->ldb, (double complex)t->alpha * sum);
+        }
+    for (int64_t half = least; half < order; half *= 2) {
+        gpb_call products[2];
+        const int count = gpb_triangular_level(t, &was, half, products);
+        assert_true(count >= 1);
+        for (int i = 0; i < count; i++)
+            for (int64_t member = 0; member < products[i].batch; member++) {
+                gpb_call one = products[i];
+                for (int o = 0; o < GPB_OPERANDS; o++)
+                    one.x[o].base = gpb_call_member(&products[i], (enum gpb_operand)o, member);
+                one.batch = 1;
+                multiply(&one);
+            }
+    }
+}
+
 /* X is what became of B. TRSM: |op(A) X - alpha B| <= (order + 8) u (|op(A)| |X| + |alpha B|), some times
    more for complex numbers. TRMM: |X - alpha op(A) B| <= (order + 8) u |alpha op(A)| |B|, likewise. */
 static void check(const gpb_triangular *t)
@@ -136,6 +171,10 @@ static void every_triangle(void **state)
                 assert_true(gpb_triangular_legal(&t));
                 by_halves(&t);
                 check(&t);
+                for (int64_t least = 1; least < 9 && !t.solves; least += 3) {
+                    by_levels(&t, least);
+                    check(&t);
+                }
                 for (int64_t j = 0; j < t.n; j++)                     /* between the columns of B */
                     for (int64_t i = t.m; i < t.ldb; i++)
                         assert_true(get(type, x, i + j * t.ldb) == get(type, b, i + j * t.ldb));
