@@ -117,9 +117,8 @@ static CUresult await_release(gpb_carry *c)
 }
 
 /* Bytes of a chunk on its way home, and of a piece of what is not in the host's memory on its way up, so that
-   the first columns can be computed on beside the copy of the rest: 60 us of 2450 (dpotrf of 4096, H100). The
-   first piece is smaller: a copy of 16 MiB takes 20 us (H200). */
-enum { LOAD = 2 << 20, DIRECT = 16 << 20, FIRST_DIRECT = 2 << 20 };
+   the first columns can be computed on beside the copy of the rest: 60 us of 2450 (dpotrf of 4096, H100). */
+enum { LOAD = 2 << 20, DIRECT = 16 << 20 };
 
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
@@ -133,8 +132,7 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
-            const int64_t most = columns_of(x, c->queued ? DIRECT : FIRST_DIRECT);
-            const int64_t piece = c->up ? min(last, col + most) : last;
+            const int64_t piece = c->up ? min(last, col + columns_of(x, DIRECT)) : last;
             result = copy_direct(c, x, col, piece);
             if (result) return result;
             c->queued += piece - col;

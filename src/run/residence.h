@@ -47,7 +47,6 @@ typedef struct gpb_residence {
     gpb_kept_check check;
     bool others;                     /* it does not: all is done anew */
     bool releases;                   /* Cholesky: columns go home as soon as they are final */
-    bool judged;                     /* by INFO, so that the host goes on from the column where it ends */
     int32_t found;                   /* INFO of the device or GPB_NO_INFO, once it is fetched */
     bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */

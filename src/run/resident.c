@@ -331,7 +331,7 @@ static void solve(gpb_residence *r, gpb_system *system, const gpb_lapack_parts *
         system->nrhs = min(panel, w->system.nrhs - first);
         gpb_lapack_solve(system, parts);
         const int64_t last = first + system->nrhs;
-        if (r->judged) gpb_resident_release(r, of_a + last);
+        if (r->releases) gpb_resident_release(r, of_a + last);
         else if (lu_home || !w->factors) send_home(r, of_a + last);
     }
 }
@@ -435,8 +435,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     r->found = GPB_NO_INFO;
     for (int x = 0; x < GPB_OPERANDS; x++)
         r->facts.where[x] = (gpb_where){ .place = GPB_PLACE_DEVICE };
-    r->judged = factors && !lu && all_on_host(facts);
-    r->releases = r->judged || (factors && !lu && of[0].place == GPB_PLACE_DEVICE);
+    r->releases = factors && !lu && all_on_host(facts);
     r->on_host = of[1].place == GPB_PLACE_HOST;
     decide_who_stays(r, of);
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
@@ -454,7 +453,7 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
     if (r->there) begin_anew(r);
     *(int32_t *)(void *)r->lane->table = GPB_NO_INFO;
-    if (r->judged) {
+    if (r->releases) {
         r->down.verdict = (const int32_t *)(const void *)r->lane->table;
         r->down.fine = GPB_NO_INFO;
         compute(r);
