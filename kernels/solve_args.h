@@ -18,9 +18,10 @@
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
    cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(most) bytes of
                   shared memory
-   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, 1, real); GPB_TRIANGLE_SHARED(bytes) bytes
-                  of shared memory. real: the bytes of a real number
-   multiply       the same for as many as there are `triangles`, which are the grid's z; at most 65535
+   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
+                  shared memory. real: the bytes of a real number
+   multiply       the same, GPB_MULTIPLY_BLOCKS(cols, triangles, real, bytes), by as many as there are
+                  `triangles`, at most 65535
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
    systems        GPB_SYSTEMS_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
@@ -49,8 +50,7 @@
    have, which is less than that where an SM has no room for two. */
 #define GPB_CHOLESKY_SHARED(most) ((most) < 120000 ? (most) : 120000)
 #define GPB_TRIANGLE_THREADS 128
-/* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. `cols` are
-   those of all triangles together. */
+/* Columns of a block: few of few, so that each SM has some; else what the FP64 tensor cores take. */
 #ifndef GPB_TRIANGLE_FEW
 #define GPB_TRIANGLE_FEW 1024
 #endif
@@ -62,9 +62,15 @@
 /* Three times eight of its columns, its diagonal, and eight rows of B. */
 #define GPB_TRIANGLE_SHARED(bytes) \
     ((3 * 8 * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) * (bytes))
-#define GPB_TRIANGLE_BLOCKS(cols, triangles, real) \
-    (((cols) + GPB_TRIANGLE_COLUMNS((cols) * (triangles), real) - 1) \
-     / GPB_TRIANGLE_COLUMNS((cols) * (triangles), real))
+#define GPB_TRIANGLE_BLOCKS(cols, real) \
+    (((cols) + GPB_TRIANGLE_COLUMNS(cols, real) - 1) / GPB_TRIANGLE_COLUMNS(cols, real))
+/* Without tensor cores a warp of `multiply` has so many columns. `all`: those of all triangles together. */
+#define GPB_MULTIPLY_WARP(bytes) ((bytes) == 4 ? 4 : 2)
+#define GPB_MULTIPLY_COLUMNS(all, real, bytes) \
+    (GPB_TRIANGLE_TILED(all, real) ? 32 : GPB_MULTIPLY_WARP(bytes) * GPB_TRIANGLE_THREADS / 32)
+#define GPB_MULTIPLY_BLOCKS(cols, triangles, real, bytes) \
+    (((cols) + GPB_MULTIPLY_COLUMNS((cols) * (triangles), real, bytes) - 1) \
+     / GPB_MULTIPLY_COLUMNS((cols) * (triangles), real, bytes))
 #define GPB_TRSV_THREADS 256
 #define GPB_TRSV_BLOCKS(n, bytes) (((n) + GPB_BLOCK_ORDER(bytes) - 1) / GPB_BLOCK_ORDER(bytes))
 #define GPB_SYSTEMS_THREADS 64             /* one for each column */

@@ -8,16 +8,35 @@
 
 #include "kernels/solve/triangle.cuh"
 
-template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
-    using in_rows = gpb_triangle_in_rows<T>;
+/* Of floats a warp has four columns, because what it reads of the triangle would else keep shared
+   memory busy for longer than the sums take. The rows of B in a pass go through shared memory as well: to
+   shuffle each number takes as long as to read four. */
+template <class T>
+struct gpb_multiply_rows : gpb_triangle_in_rows<T, GPB_MULTIPLY_WARP(sizeof(T))> {
+    using in_rows = gpb_triangle_in_rows<T, GPB_MULTIPLY_WARP(sizeof(T))>;
     using triangle = typename in_rows::triangle;
     static constexpr int PASS = triangle::PASS, ROUND = in_rows::ROUND, ROUNDS = in_rows::ROUNDS;
     static constexpr int COLUMNS = in_rows::COLUMNS;
+    struct __align__(16) row { T x[COLUMNS]; };
     typename triangle::columns l[triangle::STAGES];
+    row told[triangle::THREADS / 32][PASS];
+
+    /* The rows of a pass, of which four threads have two each, to all threads of the warp. */
+    static __device__ __forceinline__ void tell(row (&all)[PASS], const T (&x)[COLUMNS][2], int pass)
+    {
+        constexpr int HAVE = PASS / 2;
+        __syncwarp();
+        if (triangle::lane() / HAVE == pass)
+#pragma unroll
+            for (int e = 0; e < 2; e++)
+#pragma unroll
+                for (int c = 0; c < COLUMNS; c++) all[2 * (triangle::lane() % HAVE) + e].x[c] = x[c][e];
+        __syncwarp();
+    }
 
     static __device__ __forceinline__ void add(T (&sum)[ROUNDS][COLUMNS][2],
                                                const typename triangle::columns &of,
-                                               const T (&of_b)[PASS][COLUMNS], const gpb_triangle_args &g,
+                                               const row (&of_b)[PASS], const gpb_triangle_args &g,
                                                int first, int round)
     {
 #pragma unroll
@@ -26,12 +45,13 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
 #pragma unroll
             for (int s = 0; s < PASS; s++) {
                 const typename in_rows::two y = in_rows::pair(of, s, round + q * ROUND);
+                const row b = of_b[s];
 #pragma unroll
                 for (int e = 0; e < 2; e++)
                     if (q || round + 2 * triangle::lane() + e >= first + s + g.unit)
 #pragma unroll
                         for (int c = 0; c < COLUMNS; c++)
-                            sum[q][c][e] = gpb_plus_product(sum[q][c][e], y.x[e], of_b[s][c]);
+                            sum[q][c][e] = gpb_plus_product(sum[q][c][e], y.x[e], b.x[c]);
             }
         }
     }
@@ -41,6 +61,7 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
     {
         constexpr int PASSES = ROUND / PASS;
         const int last = (g.n - 1) / PASS * PASS;
+        row (&of_b)[PASS] = told[threadIdx.x / 32];
         T own[COLUMNS][2], next[COLUMNS][2], sum[ROUNDS][COLUMNS][2] = {};
 #pragma unroll 1
         for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
@@ -49,7 +70,6 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
 #pragma unroll 1
         for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
             const int pass = first / PASS % PASSES, round = first - pass * PASS;
-            T of_b[PASS][COLUMNS];
             if (pass == PASSES - 1 || first == last) {   /* another round */
 #pragma unroll
                 for (int q = ROUNDS - 1; q > 0; q--)
@@ -68,7 +88,7 @@ template <class T> struct gpb_multiply_rows : gpb_triangle_in_rows<T> {
             }
             triangle::await();
             triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
-            in_rows::tell(of_b, own, pass);
+            tell(of_b, own, pass);
             add(sum, l[stage], of_b, g, first, round);
         }
 #pragma unroll

@@ -92,8 +92,8 @@ template <class T, int COLUMNS> struct gpb_triangle {
 /* Two columns a warp, each thread two rows of every 64, a round; the threads tell each other the eight rows
    of a pass. With four columns a warp an H100 took 41 us for 256 x 1024 and 57 for 256 x 4096, with two 31
    and 67. */
-template <class T> struct gpb_triangle_in_rows : gpb_triangle<T, 2> {
-    static constexpr int COLUMNS = 2;
+template <class T, int WIDE = 2> struct gpb_triangle_in_rows : gpb_triangle<T, WIDE> {
+    static constexpr int COLUMNS = WIDE;
     using triangle = gpb_triangle<T, COLUMNS>;
     static constexpr int PASS = triangle::PASS;
     static constexpr int ROUND = 2 * 32, ROUNDS = triangle::ORDER / ROUND;

@@ -16,12 +16,16 @@ static CUresult copy_2d(const gpb_dma_shape *panel, CUdeviceptr caller, CUdevice
     const size_t tight = (size_t)panel->rows * panel->element,
                  apart = panel->cols > 1 ? (size_t)panel->ld * panel->element : tight;
     const size_t pitch = (size_t)panel->ld_arena * panel->element;
+    /* Columns that follow each other are one to the driver, because within a GPU it is slow with many. */
+    const bool one = apart == tight && pitch == tight
+                     && tight * (size_t)panel->cols <= (size_t)GPB_DMA_MAX_PITCH;
+    const size_t width = one ? tight * (size_t)panel->cols : tight;
     CUDA_MEMCPY2D copy = {
         .srcMemoryType = up ? CU_MEMORYTYPE_UNIFIED : CU_MEMORYTYPE_DEVICE,
-        .srcDevice = up ? caller : arena, .srcPitch = up ? apart : pitch,
+        .srcDevice = up ? caller : arena, .srcPitch = one ? width : up ? apart : pitch,
         .dstMemoryType = up ? CU_MEMORYTYPE_DEVICE : CU_MEMORYTYPE_UNIFIED,
-        .dstDevice = up ? arena : caller, .dstPitch = up ? pitch : apart,
-        .WidthInBytes = tight, .Height = (size_t)panel->cols };
+        .dstDevice = up ? arena : caller, .dstPitch = one ? width : up ? pitch : apart,
+        .WidthInBytes = width, .Height = one ? 1 : (size_t)panel->cols };
     const int span = gpb_spans_open(stream);
     const CUresult result = gpb_driver_get()->cuMemcpy2DAsync(&copy, stream);
     gpb_spans_close(span, "link", up ? "to the GPU" : "from the GPU", tight * (size_t)panel->cols);

@@ -117,8 +117,9 @@ static CUresult await_release(gpb_carry *c)
 }
 
 /* Bytes of a chunk on its way home, and of a piece of what is not in the host's memory on its way up, so that
-   the first columns can be computed on beside the copy of the rest: 60 us of 2450 (dpotrf of 4096, H100). */
-enum { LOAD = 2 << 20, DIRECT = 16 << 20 };
+   the first columns can be computed on beside the copy of the rest: 60 us of 2450 (dpotrf of 4096, H100).
+   Each piece is as large as all before it, because there are 2 us between pieces (H200). */
+enum { LOAD = 2 << 20, FIRST_DIRECT = 2 << 20, MOST_DIRECT = 256 << 20 };
 
 /* Queues columns up to `end` as far as there is room in the ring. */
 static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
@@ -132,7 +133,8 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
-            const int64_t piece = c->up ? min(last, col + columns_of(x, DIRECT)) : last;
+            const int64_t most = clamp(c->queued, columns_of(x, FIRST_DIRECT), columns_of(x, MOST_DIRECT));
+            const int64_t piece = c->up ? min(last, col + most) : last;
             result = copy_direct(c, x, col, piece);
             if (result) return result;
             c->queued += piece - col;

@@ -220,7 +220,7 @@ static void multiply_triangles(gpb_residence *r, const gpb_triangular *t, const 
     args.of.n = (int32_t)min(order, args.order);
     args.first = upwards ? (int32_t)last : args.of.n;
     launch(r, GPB_PASS_multiply,
-           GPB_TRIANGLE_BLOCKS(args.of.cols, triangles, gpb_type_real_bytes(t->type)), &args,
+           GPB_MULTIPLY_BLOCKS(args.of.cols, triangles, gpb_type_real_bytes(t->type), r->element), &args,
            (gpb_launch){ .members = triangles });
 }
 
@@ -231,7 +231,7 @@ static void one_triangle(gpb_residence *r, const gpb_triangular *t)
         return;
     }
     gpb_triangle_args args = lower_from_left(r, t);
-    launch(r, GPB_PASS_substitute, GPB_TRIANGLE_BLOCKS(args.cols, 1, gpb_type_real_bytes(t->type)), &args,
+    launch(r, GPB_PASS_substitute, GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type)), &args,
            (gpb_launch){ 0 });
 }
 

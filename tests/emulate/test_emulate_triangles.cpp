@@ -225,7 +225,7 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
         launch(trsv_thread<T>, most - below(std::min(most, 3)), GPB_TRSV_THREADS, true);
         if (arrivals != (uint32_t)(most - 2)) FAIL("%c: arrivals of %d blocks\n", LETTER<T>, most);
     } else {
-        launch(substitute_thread<T>, GPB_TRIANGLE_BLOCKS(p.cols, 1, sizeof(gpb_real<T>)),
+        launch(substitute_thread<T>, GPB_TRIANGLE_BLOCKS(p.cols, sizeof(gpb_real<T>)),
                GPB_TRIANGLE_THREADS, false);
     }
     const bool kept = l.unguard(true) + b.unguard(false) == 0;
@@ -293,8 +293,8 @@ static void diagonal(int count, int first, int n, int last, int cols, kind what,
     l.guard();
     f.guard();
     apart.guard();
-    launch(multiply_thread<T>, GPB_TRIANGLE_BLOCKS(cols, count, sizeof(gpb_real<T>)), GPB_TRIANGLE_THREADS,
-           false, count);
+    launch(multiply_thread<T>, GPB_MULTIPLY_BLOCKS(cols, count, sizeof(gpb_real<T>), sizeof(T)),
+           GPB_TRIANGLE_THREADS, false, count);
     bool right = l.unguard(true) + f.unguard(!in_place) + apart.unguard(in_place) == 0;
     for (int z = 0; z < count; z++)
         right = right && is_product(members[z], [&](int i, int c) { return b(begins[z] + i, c); });

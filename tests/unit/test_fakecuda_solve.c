@@ -400,12 +400,15 @@ static enum solver with;                  /* substitute, multiply or trsv */
 
 static CUresult launch_triangle(const gpb_triangle_args *of)
 {
-    const unsigned blocks = (unsigned)GPB_TRIANGLE_BLOCKS(of->cols, 1, gpb_type_real_bytes(type));
+    const bool multiplies = with == solver_multiply;
+    const size_t real = gpb_type_real_bytes(type);
+    const unsigned blocks = (unsigned)(multiplies ? GPB_MULTIPLY_BLOCKS(of->cols, 1, real, (int)bytes_of(1))
+                                                  : GPB_TRIANGLE_BLOCKS(of->cols, real));
     gpb_multiply_args one = { .of = *of, .from = of->b, .rsf = of->rsb, .csf = of->csb, .order = of->n,
                               .first = of->n };
     if (with != solver_trsv)
         return launch_as(with, blocks, GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
-                         with == solver_multiply ? (void *)&one : (void *)(uintptr_t)of);
+                         multiplies ? (void *)&one : (void *)(uintptr_t)of);
     const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
     const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);
     gpb_trsv_args g = { .of = *of, .arrivals = (uint32_t *)arrivals, .arrived = before };
