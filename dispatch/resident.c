@@ -53,9 +53,9 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
-/* A triangle's launch takes longer for its operations than a product does, but a level more is a batch of small
-   products. At 4096 an H200 takes 1.69, 1.77, 1.85 ms in d for triangles of 256, 128, 64, in s 0.97, 0.99,
-   0.99, in c 2.45 and 2.74 for 128 and 64 (256 was not measured), in z 4.93 and 5.05. */
+/* A triangle's launch takes longer for its operations than a product does, but a level more is a batch of
+   small products. At 4096 an H200 takes 1.69, 1.77, 1.85 ms in d for triangles of 256, 128, 64, in s 0.97,
+   0.99, 0.99, in c 2.45 and 2.74 for 128 and 64 (256 was not measured), in z 4.93 and 5.05. */
 int64_t gpb_resident_level(const gpb_resident *w)
 {
     enum { OF_C = 128 };
