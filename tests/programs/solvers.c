@@ -610,7 +610,7 @@ static bool refines(int64_t n) { return r->refined_gesv && n != 3 && n != 64; }
 static void test_refined(int64_t n, int64_t nrhs, char uplo, int f, enum special how)
 {
     const bool lu = uplo == 'G', odd = how == NOT_A_NUMBER || how == NOT_A_NUMBER_B || how == INFINITE;
-    char name[64];
+    static char name[64];                                  /* report prints it */
     snprintf(name, sizeof name, "%s %s", families[f].name, specials[how]);
     routine = lu ? "refined gesv" : "refined posv";
     family = name;
