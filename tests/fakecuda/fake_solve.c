@@ -103,15 +103,16 @@ static void arrive(const gpb_fake_kernel *kernel, int device, const uint32_t *at
     *arrivals += (uint32_t)blocks;
 }
 
-/* Blocks wait for words with the numbers of their columns, so none may be there before; and leave some. */
+/* Blocks wait for words with the numbers of their columns, so none may be there before, and none at all
+   before a call's first panel, because the others have higher numbers; and they leave some. */
 static void meet(const gpb_fake_kernel *kernel, int device, const gpb_panel_args *g)
 {
     const int64_t blocks = GPB_PANEL_BLOCKS(g->m), words = 2 * GPB_PANEL_SLOT_BYTES * blocks / 8;
     uint64_t *slots = numbers_at(kernel, device, g->slots, sizeof *slots, 0, 8 * words);
     for (int64_t i = 0; i < words; i++) {
-        const uint32_t column = (uint32_t)(slots[i] >> 32) - g->arrived;
-        if (column >= 1 && column <= (uint32_t)g->n)
-            gpb_fake_die("BAD LAUNCH of %s: a slot has column %u already", kernel->symbol, column - 1);
+        const uint32_t number = (uint32_t)(slots[i] >> 32), column = number - g->arrived;
+        if ((column >= 1 && column <= (uint32_t)g->n) || (!g->arrived && number))
+            gpb_fake_die("BAD LAUNCH of %s: a slot has the number %u already", kernel->symbol, number);
         slots[i] = (uint64_t)(g->arrived + (uint32_t)g->n) << 32;
     }
     arrive(kernel, device, g->arrivals, g->arrived, blocks * (g->n + 1));
