@@ -65,7 +65,7 @@ int64_t gpb_resident_refined_bytes(const gpb_resident *work);
 /* Bytes of A, B and what pivots need, and of those. */
 int64_t gpb_resident_bytes(const gpb_resident *work);
 /* Bytes beside those for what becomes of B where B does not stay in the program's device memory: of TRMM,
-   which then goes by levels; else 0. They can be spared. */
+   which then goes by levels; else 0. Where the budget has no room for them, TRMM goes without. */
 int64_t gpb_resident_results(const gpb_resident *work);
 /* Bytes beside them for the products' workspace on that GPU: more than this gains nothing; less than an
    eighth of it is too little. */

@@ -58,7 +58,8 @@ static void carve_refined(gpb_residence *r, CUdeviceptr *arena)
     *arena += (CUdeviceptr)gpb_resident_refined_bytes(r->work);
 }
 
-/* Bytes for TRMM's result beside B as it came. Without them it goes by halves, in B's place. */
+/* Bytes for TRMM's result beside B as it came. Without them it goes by halves, in B's place. Whatever else
+   the device holds does not count, because the same call must give the same bits: kept factors give way. */
 static int64_t room_for_results(const gpb_residence *r, int64_t others)
 {
     const gpb_system *s = &r->work->system;
@@ -74,9 +75,8 @@ const char *gpb_residence_provide(gpb_residence *r)
     const gpb_factor *f = &r->work->system.a;
     const int64_t order = gpb_factor_order(f), bytes = gpb_resident_bytes(r->work);
     const int64_t workspace = workspace_of(r), room = room_of(r, bytes + workspace);
-    int64_t results = room_for_results(r, bytes + workspace);
+    const int64_t results = room_for_results(r, bytes + workspace);
     if (!workspace) return "too little device memory";
-    if (results && !gpb_memory_arena(r->lane, bytes + workspace + room + results)) results = 0;
     if (!gpb_memory_arena(r->lane, bytes + workspace + room + results) || !gpb_memory_counters(r->lane))
         return gpb_gpu_started() ? "too little device memory" : gpb_gpu_why();
     CUdeviceptr at = r->lane->arena.at + (CUdeviceptr)(workspace + room);

@@ -17,7 +17,7 @@
 
 /* The order of the triangle, and how many columns or rows B has beside. */
 static const struct shape { int order, others; } shapes[] = { { 1, 1 }, { 1, 33 }, { 63, 33 }, { 128, 2 },
-    { 129, 300 }, { 256, 1 }, { 257, 40 }, { 600, 33 }, { 1024, 5 }, { 1300, 9 } };
+    { 129, 300 }, { 256, 1 }, { 257, 40 }, { 600, 33 }, { 601, 400 }, { 1024, 5 }, { 1300, 9 } };
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST = 1310 * 1310 };
 static int wrong, as_it_was, on_device, odd, largest = 1300;
 static void *at_a, *at_b;                /* in device memory */
