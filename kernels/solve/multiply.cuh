@@ -102,7 +102,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     using tile = gpb_tile<T>;
     static constexpr int PASS = triangle::PASS, HIGH = in_tiles::HIGH, TILES = in_tiles::TILES;
     static constexpr int ROWS = in_tiles::ROWS;
-    typename triangle::columns l[triangle::STAGES];
+    typename in_tiles::columns l[2];
     typename in_tiles::rows told[triangle::THREADS / 32];
 
     /* B's rows t and t+4 of the pass from `first` on, if there are such; as they are, because what is done
@@ -118,7 +118,7 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
 
     /* The sums of the pass's own rows, the half `half` of the tile, which have no other before them. `of_b`
        has eight rows of the warp's columns. */
-    static __device__ __forceinline__ void begin(double (&x)[4], const typename triangle::columns &of,
+    static __device__ __forceinline__ void begin(double (&x)[4], const typename triangle::column *of,
                                                  const typename in_tiles::rows &of_b,
                                                  const gpb_triangle_args &g, int first, int half)
     {
@@ -147,35 +147,42 @@ template <class T> struct gpb_multiply_tiles : gpb_triangle_in_tiles<T> {
     /* The b of `was` is B as it was. */
     __device__ __forceinline__ void run(const gpb_triangle_args &g, const gpb_triangle_args &was)
     {
-        const int last = (g.n - 1) / PASS * PASS;
+        const int last = (g.n - 1) / HIGH * HIGH;
         typename in_tiles::rows &shown = told[threadIdx.x / 32];
-        double x[TILES][4] = {};
+        double x[in_tiles::SUMS][4] = {};
         const int64_t col = min(triangle::col(gpb_lane_g()), g.cols - 1);
-        const T *from = (const T *)was.b + (last + gpb_lane_t()) * was.rsb + col * was.csb;
+        int first = (g.n - 1) / PASS * PASS;
+        const T *from = (const T *)was.b + (first + gpb_lane_t()) * was.rsb + col * was.csb;
         T own[2], next[2] = {};
+        triangle::fetch(l[last / HIGH % 2], g, last);
+        read(next, from, was, first);
 #pragma unroll 1
-        for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch_back(l[y], g, last - y * PASS);
-        read(next, from, was, last);
-        int stage = 0;
+        for (int round = last; round >= 0; round -= HIGH) {
+            const auto &of = l[round / HIGH % 2];
+            triangle::template await<0>();
+            triangle::fetch_back(l[(round / HIGH + 1) % 2], g, round - HIGH);
 #pragma unroll 1
-        for (int first = last; first >= 0; first -= PASS, stage = triangle::next(stage)) {
-            const int half = first / PASS % ROWS, round = first - half * PASS;
-            __syncwarp();
+            for (; first >= round; first -= PASS) {
+                const int half = (first - round) / PASS;
+                __syncwarp();
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                own[h] = gpb_conjugate(triangle::scaled(next[h], g), g.conj);
-                shown[gpb_lane_g()][4 * h + gpb_lane_t()] = own[h];
+                for (int h = 0; h < 2; h++) {
+                    own[h] = gpb_conjugate(triangle::scaled(next[h], g), g.conj);
+                    shown[gpb_lane_g()][4 * h + gpb_lane_t()] = own[h];
+                }
+                __syncwarp();
+                from -= PASS * was.rsb;
+                read(next, from, was, first - PASS);
+                if (half) {
+                    in_tiles::template add<0>(x, of + half * PASS, own, round, g.n);
+                    begin(x[0], of + half * PASS, shown, g, first, half);
+                } else {
+                    in_tiles::template add<1>(x, of, own, round, g.n);
+                    begin(x[1], of, shown, g, first, half);
+                }
             }
-            __syncwarp();
-            from -= PASS * was.rsb;
-            read(next, from, was, first - PASS);
-            triangle::await();
-            triangle::fetch_back(l[triangle::next(stage, 2)], g, first - 2 * PASS);
-            in_tiles::add(x, l[stage], own, round, g.n);
-            begin(x[0], l[stage], shown, g, first, half);
-            if (half == 0 && first) in_tiles::move_on(x, -1);
         }
-        in_tiles::write(x, g);
+        in_tiles::write(x + 1, g);
     }
 };
 
@@ -191,7 +198,8 @@ template <class T> static __device__ __forceinline__ void gpb_multiply(const gpb
     was.b = (T *)g.from + at * g.rsf;
     was.rsb = g.rsf;
     was.csb = g.csf;
-    gpb_triangle_run<T, gpb_multiply_rows, gpb_multiply_tiles>(of, was);
+    if constexpr (GPB_TRIANGLE_TILED(sizeof(gpb_real<T>))) gpb_triangle_run<gpb_multiply_tiles<T>>(of, was);
+    else gpb_triangle_run<gpb_multiply_rows<T>>(of, was);
 }
 
 #endif

@@ -9,7 +9,7 @@
 
 /* The diagonal, and the solve for the rows of a pass. */
 template <class T> struct gpb_division {
-    using triangle = typename gpb_triangle_in_rows<T>::triangle;
+    using triangle = gpb_triangle<T, 1>;               /* the columns of a warp do not matter */
     static constexpr int PASS = triangle::PASS;
     T inverse[triangle::ORDER];
 
@@ -32,7 +32,7 @@ template <class T> struct gpb_division {
     }
 
     template <by HOW, int COLUMNS>
-    __device__ __forceinline__ void solve(T (&found)[PASS][COLUMNS], const typename triangle::columns &of,
+    __device__ __forceinline__ void solve(T (&found)[PASS][COLUMNS], const typename triangle::column *of,
                                           const gpb_triangle_args &g, int first) const
     {
 #pragma unroll
@@ -53,7 +53,7 @@ template <class T> struct gpb_division {
     }
     template <int COLUMNS>
     __device__ __forceinline__ void solve(by how, T (&found)[PASS][COLUMNS],
-                                          const typename triangle::columns &of, const gpb_triangle_args &g,
+                                          const typename triangle::column *of, const gpb_triangle_args &g,
                                           int first) const
     {
         if (how == INVERSES) solve<INVERSES>(found, of, g, first);
@@ -62,8 +62,8 @@ template <class T> struct gpb_division {
     }
 };
 
-template <class T> struct gpb_substitute_rows : gpb_triangle_in_rows<T> {
-    using in_rows = gpb_triangle_in_rows<T>;
+template <class T, int WIDE> struct gpb_substitute_rows : gpb_triangle_in_rows<T, WIDE> {
+    using in_rows = gpb_triangle_in_rows<T, WIDE>;
     using triangle = typename in_rows::triangle;
     static constexpr int PASS = triangle::PASS, ROUND = in_rows::ROUND, ROUNDS = in_rows::ROUNDS;
     static constexpr int COLUMNS = in_rows::COLUMNS;
@@ -131,7 +131,7 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
     using tile = gpb_tile<T>;
     static constexpr int PASS = triangle::PASS, HIGH = in_tiles::HIGH, TILES = in_tiles::TILES;
     static constexpr int ROWS = in_tiles::ROWS;
-    typename triangle::columns l[triangle::STAGES];
+    typename in_tiles::columns l[2];
     gpb_division<T> division;
     typename in_tiles::rows told[triangle::THREADS / 32];
 
@@ -160,42 +160,46 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
         return t & 2 ? high : low;
     }
 
-    /* A tile's rows before those of the pass are not kept, because they are written already. */
     __device__ __forceinline__ void run(const gpb_triangle_args &g)
     {
         const int64_t col = triangle::col(gpb_lane_g());
         T *to = (T *)g.b + gpb_lane_t() * g.rsb + col * g.csb;
-        double x[TILES][4];
-#pragma unroll 1
-        for (int y = 0; y < triangle::STAGES - 1; y++) triangle::fetch(l[y], g, y * PASS);
+        double x[in_tiles::SUMS][4];
+        triangle::fetch(l[0], g, 0);
         in_tiles::read(x, g);
         const auto how = division.invert(g);
-        int stage = 0;
 #pragma unroll 1
-        for (int first = 0; first < g.n; first += PASS, stage = triangle::next(stage)) {
-            const int half = first / PASS % ROWS, round = first - half * PASS;
-            T found[PASS][1], own[2], minus[2];
-            triangle::await();
-            triangle::fetch(l[triangle::next(stage, 2)], g, first + 2 * PASS);
-            tell(found, told[threadIdx.x / 32], x[0], half);
-            division.solve(how, found, l[stage], g, first);
+        for (int round = 0; round < g.n; round += HIGH) {
+            const auto &of = l[round / HIGH % 2];
+            triangle::template await<0>();
+            triangle::fetch(l[(round / HIGH + 1) % 2], g, round + HIGH);
 #pragma unroll
-            for (int h = 0; h < 2; h++) {
-                own[h] = mine(found, 4 * h);
-                minus[h] = gpb_negated(own[h]);
-                if (col < g.cols && first + 4 * h + gpb_lane_t() < g.n)
-                    gpb_element_put(to, gpb_conjugate(own[h], g.conj));
-                to += 4 * g.rsb;
+            for (int half = 0; half < ROWS; half++) {
+                if (round + half * PASS >= g.n) break;
+                const int first = round + half * PASS;
+                T found[PASS][1], own[2], minus[2];
+                tell(found, told[threadIdx.x / 32], x[0], half);
+                division.solve(how, found, of + half * PASS, g, first);
+#pragma unroll
+                for (int h = 0; h < 2; h++) {
+                    own[h] = mine(found, 4 * h);
+                    minus[h] = gpb_negated(own[h]);
+                    if (col < g.cols && first + 4 * h + gpb_lane_t() < g.n)
+                        gpb_element_put(to, gpb_conjugate(own[h], g.conj));
+                    to += 4 * g.rsb;
+                }
+                if (half < ROWS - 1) in_tiles::template add<0>(x, of + half * PASS, minus, round, g.n);
+                else in_tiles::template add<-1>(x, of + half * PASS, minus, round, g.n);
             }
-            in_tiles::add(x, l[stage], minus, round, g.n);
-            if (half == ROWS - 1) in_tiles::move_on(x, 1);
         }
     }
 };
 
 template <class T> static __device__ __forceinline__ void gpb_substitute(const gpb_triangle_args &g)
 {
-    gpb_triangle_run<T, gpb_substitute_rows, gpb_substitute_tiles>(g);
+    if constexpr (GPB_TRIANGLE_TILED(sizeof(gpb_real<T>))) gpb_triangle_run<gpb_substitute_tiles<T>>(g);
+    else if (GPB_TRIANGLE_WARP(g.cols) == 2) gpb_triangle_run<gpb_substitute_rows<T, 2>>(g);
+    else gpb_triangle_run<gpb_substitute_rows<T, 4>>(g);
 }
 
 #endif

@@ -15,14 +15,17 @@
 
 /* COLUMNS: of a warp. */
 template <class T, int COLUMNS> struct gpb_triangle {
-    static constexpr int ORDER = GPB_TRIANGLE_ORDER(sizeof(T)), PASS = 8, THREADS = GPB_TRIANGLE_THREADS;
+    static constexpr int BYTES = sizeof(T), ORDER = GPB_TRIANGLE_ORDER(BYTES), PASS = 8;
+    static constexpr int THREADS = GPB_TRIANGLE_THREADS;
     static constexpr int STRIDE = GPB_TRIANGLE_STRIDE(sizeof(T)), STAGES = 3;
-    using columns = T[PASS][STRIDE];                   /* rows follow each other */
+    using column = T[STRIDE];                          /* rows follow each other */
+    using columns = column[PASS];
 
-    /* The columns of the pass that is next are there, and those before them may be overwritten. */
-    static __device__ __forceinline__ void await()
+    /* The columns that are next are there, and those before them may be overwritten. AHEAD: how many fetches
+       go on. */
+    template <int AHEAD = STAGES - 2> static __device__ __forceinline__ void await()
     {
-        gpb_cp_async_wait<STAGES - 2>();
+        gpb_cp_async_wait<AHEAD>();
         __syncthreads();
     }
     static __device__ __forceinline__ int next(int stage, int by = 1) { return (stage + by) % STAGES; }
@@ -35,17 +38,18 @@ template <class T, int COLUMNS> struct gpb_triangle {
     }
 
     /* Asks for the triangle's columns from `first` on, if there are any, and for no element beside it. */
-    static __device__ __forceinline__ void fetch(columns &to, const gpb_triangle_args &g, int first)
+    template <int COUNT>
+    static __device__ __forceinline__ void fetch(column (&to)[COUNT], const gpb_triangle_args &g, int first)
     {
         /* Threads follow each other in memory's order. */
         const bool across = g.csl == 1 || g.csl == -1;
-        const int thread = threadIdx.x, ends = min(g.n, first + PASS) - first;
+        const int thread = threadIdx.x, ends = min(g.n, first + COUNT) - first;
         if (across) {
-            const int s = thread % PASS;
-            int i = first + thread / PASS;
+            const int s = thread % COUNT;
+            int i = first + thread / COUNT;
             const T *from = (const T *)g.l + i * g.rsl + (first + s) * g.csl;
 #pragma unroll 2
-            for (; i < g.n; i += THREADS / PASS, from += THREADS / PASS * g.rsl)
+            for (; i < g.n; i += THREADS / COUNT, from += THREADS / COUNT * g.rsl)
                 gpb_cp_async_if<sizeof(T)>(s < min(i + 1 - g.unit - first, ends),
                                            gpb_shared_address(&to[s][i]), from);
         } else {
@@ -55,7 +59,7 @@ template <class T, int COLUMNS> struct gpb_triangle {
             for (; i < g.n; i += THREADS, row += THREADS * g.rsl) {
                 const T *from = row;
 #pragma unroll
-                for (int s = 0; s < PASS; s++, from += g.csl)
+                for (int s = 0; s < COUNT; s++, from += g.csl)
                     gpb_cp_async_if<sizeof(T)>(s < min(i + 1 - g.unit - first, ends),
                                                gpb_shared_address(&to[s][i]), from);
             }
@@ -65,7 +69,9 @@ template <class T, int COLUMNS> struct gpb_triangle {
 
     /* Also before the first column, where there is nothing to ask for, because what is waited for is
        counted. */
-    static __device__ __forceinline__ void fetch_back(columns &to, const gpb_triangle_args &g, int first)
+    template <int COUNT>
+    static __device__ __forceinline__ void fetch_back(column (&to)[COUNT], const gpb_triangle_args &g,
+                                                      int first)
     {
         fetch(to, g, first < 0 ? g.n : first);
     }
@@ -89,10 +95,9 @@ template <class T, int COLUMNS> struct gpb_triangle {
     }
 };
 
-/* Two columns a warp, each thread two rows of every 64, a round; the threads tell each other the eight rows
-   of a pass. With four columns a warp an H100 took 41 us for 256 x 1024 and 57 for 256 x 4096, with two 31
-   and 67. */
-template <class T, int WIDE = 2> struct gpb_triangle_in_rows : gpb_triangle<T, WIDE> {
+/* WIDE columns a warp, each thread two rows of every 64, a round; the threads tell each other the eight rows
+   of a pass. */
+template <class T, int WIDE> struct gpb_triangle_in_rows : gpb_triangle<T, WIDE> {
     static constexpr int COLUMNS = WIDE;
     using triangle = gpb_triangle<T, COLUMNS>;
     static constexpr int PASS = triangle::PASS;
@@ -133,36 +138,29 @@ template <class T, int WIDE = 2> struct gpb_triangle_in_rows : gpb_triangle<T, W
 };
 
 /* Eight columns a warp, in tiles of HIGH rows, which are sums of the FP64 tensor cores: a round is a tile.
-   Lanes are numbered lane = 4 g + t. An H100 takes 31 us for 256 x 4096 (substitute, d) where it took 67 in
-   rows, and 41 for 8192 where it took 128; for 1024, 31 and 30. */
+   Lanes are numbered lane = 4 g + t. An H200 takes 23 us for 256 x 256 and 26 for 256 x 4096 (substitute, d)
+   where it took 25 and 70 in rows. */
 template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
     using triangle = gpb_triangle<T, 8>;
     using tile = gpb_tile<T>;
     static constexpr int PASS = triangle::PASS, HIGH = tile::HIGH, TILES = triangle::ORDER / HIGH;
     static constexpr int ROWS = tile::ROWS, STEPS = PASS / tile::DEPTH;
     static_assert(HIGH == 8 * ROWS, "a warp's columns are those of a tile");
-    using sums = double[TILES][4];
+    /* A tile's rows are a round, whose columns come together, one round ahead. */
+    using columns = typename triangle::column[HIGH];
+    static constexpr int SUMS = TILES + 1;
+    using sums = double[SUMS][4];
     /* Eight rows of a warp's columns; of a stride with which lanes meet in no bank. */
     using rows = T[8][PASS + 16 / sizeof(T)];
     struct layout {                                    /* of the triangle's columns, for the fragments */
         static constexpr int PLACE = 1, Q = triangle::STRIDE;
     };
 
-    static __device__ __forceinline__ void move_on(sums &x, int by)
-    {
-#pragma unroll
-        for (int y = 0; y < TILES - 1; y++) {
-            const int q = by > 0 ? y : TILES - 1 - y;
-#pragma unroll
-            for (int c = 0; c < 4; c++) x[q][c] = x[q + by][c];
-        }
-    }
-
     /* does(element's place in B, whether there is one, the sums, e, s) for all of the lane's, tile by tile.
        Where there is none, the place is that of one that there is. Addresses are counted on, because to
        compute each anew is a dozen instructions, which come from memory. */
     template <class DOES>
-    static __device__ __forceinline__ void each(sums &x, const gpb_triangle_args &g, DOES does)
+    static __device__ __forceinline__ void each(double (*x)[4], const gpb_triangle_args &g, DOES does)
     {
         const int64_t first = triangle::col(2 * gpb_lane_t());
         T *at[ROWS][2];
@@ -184,7 +182,7 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
                 }
             }
     }
-    static __device__ __forceinline__ void conjugate(sums &x)
+    static __device__ __forceinline__ void conjugate(double (*x)[4])
     {
 #pragma unroll
         for (int q = 0; q < TILES; q++)
@@ -196,7 +194,7 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
     }
 
     /* alpha B as the plain triangle takes it. */
-    static __device__ __forceinline__ void read(sums &x, const gpb_triangle_args &g)
+    static __device__ __forceinline__ void read(double (*x)[4], const gpb_triangle_args &g)
     {
         const T alpha = gpb_scalar<T>::of(g.alpha);
         each(x, g, [](const T *at, bool, double(&to)[4], int e, int s) {
@@ -212,7 +210,7 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
                         tile::set(x[q], e, s, gpb_product(alpha, tile::get(x[q], e, s)));
         if (GPB_IS_COMPLEX<T> && g.conj) conjugate(x);
     }
-    static __device__ __forceinline__ void write(sums &x, const gpb_triangle_args &g)
+    static __device__ __forceinline__ void write(double (*x)[4], const gpb_triangle_args &g)
     {
         if (GPB_IS_COMPLEX<T> && g.conj) conjugate(x);
         each(x, g, [](T *at, bool there, double(&of)[4], int e, int s) {
@@ -221,18 +219,24 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
     }
 
     /* Adds to the rows from `round` on what the pass's columns make of its rows of B, of which a lane has
-       rows t and t+4 of column g. Sums of rows that are not below the pass's are of no use afterwards. */
-    static __device__ __forceinline__ void add(sums &x, const typename triangle::columns &of,
+       rows t and t+4 of column g. Sums of rows that are not below the pass's are of no use afterwards. Those
+       of tile q are afterwards at q + BY, where the tensor cores write them, because to move them at every
+       pass took 2 of 34 us for 256 x 4096 (d, H200). */
+    template <int BY>
+    static __device__ __forceinline__ void add(sums &x, const typename triangle::column *of,
                                                const T (&of_b)[2], int round, int n)
     {
-        constexpr int TOGETHER = 2;
+        /* So many that ptxas branches around them where there are no rows. Of two it made predicated
+           instructions, which keep the tensor cores as busy as others: 6 of those 34 us. */
+        constexpr int TOGETHER = 4;
         const tile signs;
         const T *l = &of[0][round] + tile::template offset_a<layout>();
         double b[STEPS][2];
 #pragma unroll
         for (int s = 0; s < STEPS; s++) tile::operand(b[s], of_b, s);
 #pragma unroll
-        for (int q = 0; q < TILES; q += TOGETHER) {
+        for (int p = 0; p < TILES; p += TOGETHER) {
+            const int q = BY > 0 ? TILES - TOGETHER - p : p;
             /* To leave the loop here would cost a copy of all sums for each place where it is left. */
             if (round + q * HIGH >= n) continue;
             double a[TOGETHER][STEPS][4];
@@ -246,26 +250,26 @@ template <class T> struct gpb_triangle_in_tiles : gpb_triangle<T, 8> {
             for (int s = 0; s < STEPS; s++)
 #pragma unroll
                 for (int y = 0; y < TOGETHER; y++) {
+                    if (q + y + BY < 0) continue;
                     signs.complete_a(a[y][s]);
                     gpb_dmma(x[q + y], a[y][s], b[s]);
                 }
+#pragma unroll
+            for (int y = 0; y < TOGETHER; y++) {
+                const int from = BY > 0 ? q + TOGETHER - 1 - y : q + y;
+                if (from + BY >= 0)
+#pragma unroll
+                    for (int c = 0; c < 4; c++) x[from + BY][c] = x[from][c];
+            }
         }
     }
 };
 
-/* from: what `run` takes beside. */
-template <class T, template <class> class ROWS, template <class> class TILES, class... FROM>
-static __device__ __forceinline__ void gpb_triangle_run(const gpb_triangle_args &g, const FROM &...from)
+template <class KERNEL, class... ARGS>
+static __device__ __forceinline__ void gpb_triangle_run(const ARGS &...args)
 {
-    static_assert(sizeof(ROWS<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-    if constexpr (sizeof(gpb_real<T>) == 8) {
-        static_assert(sizeof(TILES<T>) <= GPB_TRIANGLE_SHARED(sizeof(T)), "as it is launched");
-        if (GPB_TRIANGLE_TILED(g.cols * gridDim.z, 8)) {
-            ((TILES<T> *)gpb_solve_memory())->run(g, from...);
-            return;
-        }
-    }
-    ((ROWS<T> *)gpb_solve_memory())->run(g, from...);
+    static_assert(sizeof(KERNEL) <= GPB_TRIANGLE_SHARED(KERNEL::triangle::BYTES), "as it is launched");
+    ((KERNEL *)gpb_solve_memory())->run(args...);
 }
 
 #endif

@@ -220,7 +220,7 @@ static void multiply_triangles(gpb_residence *r, const gpb_triangular *t, const 
     args.of.n = (int32_t)min(order, args.order);
     args.first = upwards ? (int32_t)last : args.of.n;
     launch(r, GPB_PASS_multiply,
-           GPB_MULTIPLY_BLOCKS(args.of.cols, triangles, gpb_type_real_bytes(t->type), r->element), &args,
+           GPB_MULTIPLY_BLOCKS(args.of.cols, gpb_type_real_bytes(t->type), r->element), &args,
            (gpb_launch){ .members = triangles });
 }
 

@@ -293,7 +293,7 @@ static void diagonal(int count, int first, int n, int last, int cols, kind what,
     l.guard();
     f.guard();
     apart.guard();
-    launch(multiply_thread<T>, GPB_MULTIPLY_BLOCKS(cols, count, sizeof(gpb_real<T>), sizeof(T)),
+    launch(multiply_thread<T>, GPB_MULTIPLY_BLOCKS(cols, sizeof(gpb_real<T>), sizeof(T)),
            GPB_TRIANGLE_THREADS, false, count);
     bool right = l.unguard(true) + f.unguard(!in_place) + apart.unguard(in_place) == 0;
     for (int z = 0; z < count; z++)

@@ -328,7 +328,7 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         check_sizes(row->symbol, g->of.n, g->of.cols, g->order - g->first, g->first);
         check_scalars(row, g->of.alpha, g->of.alpha);
         const int64_t triangles = 1 + (g->order - g->first + g->of.n - 1) / g->of.n;
-        right = shape_of(GPB_MULTIPLY_BLOCKS(g->of.cols, triangles, gpb_type_real_bytes(row->type),
+        right = shape_of(GPB_MULTIPLY_BLOCKS(g->of.cols, gpb_type_real_bytes(row->type),
                                              (int)gpb_type_bytes(row->type)),
                          triangles, row->threads, GPB_TRIANGLE_SHARED((int)gpb_type_bytes(row->type)));
     } else if (row->role == GPB_FAKE_substitute) {

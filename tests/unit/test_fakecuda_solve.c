@@ -402,7 +402,7 @@ static CUresult launch_triangle(const gpb_triangle_args *of)
 {
     const bool multiplies = with == solver_multiply;
     const size_t real = gpb_type_real_bytes(type);
-    const unsigned blocks = (unsigned)(multiplies ? GPB_MULTIPLY_BLOCKS(of->cols, 1, real, (int)bytes_of(1))
+    const unsigned blocks = (unsigned)(multiplies ? GPB_MULTIPLY_BLOCKS(of->cols, real, (int)bytes_of(1))
                                                   : GPB_TRIANGLE_BLOCKS(of->cols, real));
     gpb_multiply_args one = { .of = *of, .from = of->b, .rsf = of->rsb, .csf = of->csb, .order = of->n,
                               .first = of->n };
