@@ -24,9 +24,11 @@ int64_t gpb_fake_zeros(const void *at, int64_t bytes)
 {
     const char *x = at;
     int64_t zeros = 0;
-    for (uint64_t word = 0; bytes - zeros >= (int64_t)sizeof word; zeros += (int64_t)sizeof word) {
-        memcpy(&word, x + zeros, sizeof word);
-        if (word) break;
+    for (uint64_t words[8]; bytes - zeros >= (int64_t)sizeof words; zeros += (int64_t)sizeof words) {
+        uint64_t any = 0;
+        memcpy(words, x + zeros, sizeof words);
+        for (int y = 0; y < 8; y++) any |= words[y];
+        if (any) break;
     }
     while (zeros < bytes && !x[zeros]) zeros++;
     return zeros;

@@ -7,51 +7,50 @@
 
 #include "tests/fakecuda/fakecuda.h"
 
-static uint32_t bits_of(float x)
-{
-    uint32_t bits;
-    memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
+/* Eight neighbours of a row at once: a piece, 16 bytes of a chunk. AVX2 has an instruction for most lines. */
+enum { PIECE = 8 };
+typedef float floats __attribute__((vector_size(4 * PIECE)));
+typedef uint32_t words __attribute__((vector_size(4 * PIECE)));
+typedef int32_t ints __attribute__((vector_size(4 * PIECE)));
+typedef uint16_t halves __attribute__((vector_size(2 * PIECE)));
+#define PICK(which, x, y) (((which) & (x)) | (~(which) & (y)))
+#define INLINE static inline __attribute__((always_inline))
+#pragma GCC diagnostic ignored "-Wpsabi"          /* no vector is passed, because all is inline */
 
-static float float_from(uint32_t bits)
+static float exact_power(int exponent)
 {
+    const uint32_t bits = (uint32_t)(127 + exponent) << 23;
     float x;
     memcpy(&x, &bits, sizeof x);
     return x;
 }
 
-static float exact_power(int exponent) { return float_from((uint32_t)(127 + exponent) << 23); }
-
-/* To FP16, to nearest, ties to even. */
-static uint16_t half_of(float x)
+/* To FP16, to nearest, ties to even. Below 2^-14 in units of 2^-24, the last place of 0.5. */
+INLINE words half_of(floats x)
 {
-    const uint16_t sign = signbit(x) ? 0x8000 : 0;
-    const float size = fabsf(x);
-    if (!isfinite(x) || size >= 65520)
-        return sign | (isnan(x) ? 0x7e00 : 0x7c00);
-    const uint32_t bits = bits_of(size);
-    if (size < 0x1p-14f)  /* units of 2^-24, the last place of 0.5 */
-        return sign | (uint16_t)(bits_of(size + 0.5f) - bits_of(0.5f));
-    return sign | (uint16_t)(((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10));
+    const words bits = (words)x & 0x7fffffff, sign = (words)x >> 16 & 0x8000;
+    const ints size = (ints)bits, small = (ints)((floats)bits + 0.5f) - 0x3f000000,
+               usual = (ints)((bits + 0xfff + (bits >> 13 & 1)) >> 13) - (112 << 10);
+    ints half = PICK(size < 0x38800000, small, usual);
+    half = PICK(size >= 0x477ff000, 0x7c00, half);            /* 65520 */
+    half = PICK(size > 0x7f800000, 0x7e00, half);
+    return (words)half | sign;
 }
 
-/* Without a branch, because signs are random. */
-static float float_of(uint16_t half)
+INLINE floats float_of(words half)
 {
-    const uint32_t low = (uint32_t)(half & 0x7fff) << 13;
-    const uint32_t size = bits_of(float_from(low) * 0x1p112f), sign = (uint32_t)(half & 0x8000) << 16;
-    return float_from((low >= 0x1f << 23 ? low | 0xff << 23 : size) | sign);
+    const words low = (half & 0x7fff) << 13, size = (words)((floats)low * 0x1p112f);
+    return (floats)(PICK((words)((ints)low >= 0x1f << 23), low | 0xff << 23, size) | (half & 0x8000) << 16);
 }
 
 /* To BF16, to nearest, ties to even, and back. */
-static uint16_t brief_of(float x)
+INLINE words brief_of(floats x)
 {
-    const uint32_t bits = bits_of(x);
-    return isnan(x) ? 0x7fc0 : (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
+    const words bits = (words)x, is_nan = (words)((ints)(bits & 0x7fffffff) > 0x7f800000);
+    return PICK(is_nan, 0x7fc0, (bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
-static float float_of_brief(uint16_t brief) { return float_from((uint32_t)brief << 16); }
+INLINE floats float_of_brief(words brief) { return (floats)(brief << 16); }
 
 typedef gpb_fake_sliced sliced;
 
@@ -63,22 +62,38 @@ static char *chunk_at(const sliced *x, int64_t i, int64_t chunk, int slice)
     return x->at + ((chunk * x->slices + slice) * gpb_sliced_rows(x->rows) + i) * CHUNK_BYTES;
 }
 
-static uint16_t *slice_at(const sliced *x, int64_t i, int64_t p, int slice)
+/* p: a multiple of PIECE. */
+static char *piece_at(const sliced *x, int64_t i, int64_t p, int slice)
 {
-    const int64_t piece = (p / 8 % 4) ^ (i / 2 % 4);
-    return (uint16_t *)(chunk_at(x, i, p / GPB_SLICE_CHUNK, slice) + piece * 16) + p % 8;
+    const int64_t piece = (p / PIECE % 4) ^ (i / 2 % 4);
+    return chunk_at(x, i, p / GPB_SLICE_CHUNK, slice) + piece * (2 * PIECE);
 }
 
-float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice)
+INLINE floats read_piece(const sliced *x, int64_t i, int64_t p, int slice)
 {
-    const uint16_t bits = *slice_at(x, i, p, slice);
-    return x->slices == 3 ? float_of_brief(bits) : float_of(bits);
+    halves bits;
+    memcpy(&bits, piece_at(x, i, p, slice), sizeof bits);
+    const words wide = __builtin_convertvector(bits, words);
+    return x->slices == 3 ? float_of_brief(wide) : float_of(wide);
+}
+
+void gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice, float to[PIECE])
+{
+    const floats piece = read_piece(x, i, p, slice);
+    memcpy(to, &piece, sizeof piece);
 }
 
 /* False for a row that fills up. */
 static bool has_row(const sliced *x, int64_t i)
 {
     return x->two ? gpb_sliced_complex_row(i) < x->rows / 2 : i < x->rows;
+}
+
+/* Where the rows that fill up end, of which i is one. They lie side by side in each chunk. */
+static int64_t filling_end(const sliced *x, int64_t i)
+{
+    while (i < gpb_sliced_rows(x->rows) && !has_row(x, i)) i++;
+    return i;
 }
 
 static float *scales_of(const sliced *x)
@@ -97,45 +112,56 @@ static int row_mark(uint32_t largest, int64_t many, int64_t k)
 /* The error that slices may have for an element, in units of half a unit in the last place: slices.cuh. */
 static float tolerance(const sliced *x) { return x->slices == 1 ? 2 : fmaxf(2, 0.25f * sqrtf((float)x->k)); }
 
-/* The mark of an element that is scaled to x and has the error `missed`. zero: it was 0 before. */
-static int element_mark(const sliced *of, bool zero, float x, float missed)
+/* The marks of elements that are scaled to x and have the errors `missed`. zero: they were 0 before. */
+INLINE ints element_marks(const sliced *of, ints zero, floats x, floats missed, float t)
 {
-    const float t = tolerance(of);
-    if (zero)
-        return 0;
-    if (fabsf(x) < exact_power((of->slices == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP) - GPB_SLICE_SPREAD))
-        return GPB_MARK_EXTREME;
-    if (of->slices < 3 && (t * fabsf(x) < 0x1p-13f || fabsf(missed) > t * 0x1p-24f * fabsf(x)))
-        return GPB_MARK_WIDE;
-    return of->slices == 2 && fabsf(x) < 0x1p-14f ? GPB_MARK_FULL : 0;
+    const int top = of->slices == 3 ? GPB_SLICE_WIDE_TOP : GPB_SLICE_TOP;
+    const float least = exact_power(top - GPB_SLICE_SPREAD);
+    const floats size = (floats)((words)x & 0x7fffffff), error = (floats)((words)missed & 0x7fffffff);
+    ints mark = { 0 };
+    if (of->slices == 2)
+        mark = (size < 0x1p-14f) & GPB_MARK_FULL;
+    if (of->slices < 3)
+        mark = PICK((t * size < 0x1p-13f) | (error > t * 0x1p-24f * size), GPB_MARK_WIDE, mark);
+    return ~zero & PICK(size < least, GPB_MARK_EXTREME, mark);
 }
 
-/* Cuts element p of row i, scaled to x, into its slices. Returns its mark. */
-static int cut(const sliced *to, int64_t i, int64_t p, float x, bool zero)
+/* Cuts elements p to p + 7 of row i, which are x, into their slices. Returns their marks. */
+INLINE ints cut(const sliced *to, int64_t i, int64_t p, floats x, float scale, float tolerance)
 {
-    float rest = x;
+    const floats scaled = x * scale;
+    floats rest = scaled;
     for (int s = 0; s < to->slices; s++) {
         const float up = to->slices < 3 && s ? 0x1p11f : 1, down = to->slices < 3 && s ? 0x1p-11f : 1;
-        const uint16_t slice = to->slices == 3 ? brief_of(rest) : half_of(rest * up);
+        const words slice = to->slices == 3 ? brief_of(rest) : half_of(rest * up);
         rest -= (to->slices == 3 ? float_of_brief(slice) : float_of(slice)) * down;
-        *slice_at(to, i, p, s) = slice;
+        const halves bits = __builtin_convertvector(slice, halves);
+        memcpy(piece_at(to, i, p, s), &bits, sizeof bits);
     }
-    return element_mark(to, zero, x, to->slices == 1 ? 0 : rest);
+    const floats none = { 0 };
+    return element_marks(to, x == 0, scaled, to->slices == 1 ? none : rest, tolerance);
 }
 
 /* Cuts row i into its slices. Returns its mark. A row without rest has elements of at most 22 bits, some of
-   more than 11. from NULL: a row of zeros. */
-static int slice_row(const sliced *to, int64_t i, const float *from, int64_t step)
+   more than 11. Behind the row are zeros, up to whole chunks. */
+INLINE int slice_row_body(const sliced *to, int64_t i, const float *row)
 {
-    uint32_t largest = 0, all = 0;
-    int64_t many = 0;
-    for (int64_t p = 0; from && p < to->k; p++) {
-        const uint32_t bits = bits_of(from[p * step]) & 0x7fffffff;
+    const int64_t length = gpb_sliced_chunks(to->k) * GPB_SLICE_CHUNK;
+    const float t = tolerance(to);
+    uint32_t largest = 0, all = 0, many = 0;
+    for (int64_t p = 0; p < length; p++) {
+        uint32_t bits;
+        memcpy(&bits, row + p, sizeof bits);
+        bits &= 0x7fffffff;
         largest = bits > largest ? bits : largest;
         all |= bits;
     }
     const uint32_t least = largest > 24u << 23 ? largest - (24u << 23) : 1;
-    for (int64_t p = 0; from && p < to->k; p++) many += (bits_of(from[p * step]) & 0x7fffffff) >= least;
+    for (int64_t p = 0; p < length; p++) {
+        uint32_t bits;
+        memcpy(&bits, row + p, sizeof bits);
+        many += (bits & 0x7fffffff) >= least;
+    }
     const unsigned top = largest ? largest >> 23 : 127;
     const int at = (int)top - 127;
     const int inside = at > GPB_SLICE_REACH ? GPB_SLICE_REACH : at < -GPB_SLICE_REACH ? -GPB_SLICE_REACH : at;
@@ -145,14 +171,34 @@ static int slice_row(const sliced *to, int64_t i, const float *from, int64_t ste
     if (to->slices == 2 && !mark && (all & 0x1fff) && !(all & 3))
         mark = GPB_MARK_FULL;
     scales_of(to)[i] = ldexpf(1, exponent);
-    for (int64_t chunk = from ? to->k / GPB_SLICE_CHUNK : 0; chunk < gpb_sliced_chunks(to->k); chunk++)
-        for (int x = 0; x < to->slices; x++) memset(chunk_at(to, i, chunk, x), 0, CHUNK_BYTES);
-    for (int64_t p = 0; from && p < to->k; p++) {
-        const float x = from[p * step];
-        const int of = cut(to, i, p, x * scale, x == 0);
-        mark = of > mark ? of : mark;
+    ints marks = { 0 };
+    for (int64_t p = 0; p < length; p += PIECE) {
+        floats x;
+        memcpy(&x, row + p, sizeof x);
+        const ints of = cut(to, i, p, x, scale, t);
+        marks = PICK(of > marks, of, marks);
     }
+    for (int x = 0; x < PIECE; x++) mark = marks[x] > mark ? marks[x] : mark;
     return mark;
+}
+
+__attribute__((target("avx2"))) static int slice_row_avx2(const sliced *to, int64_t i, const float *row)
+{
+    return slice_row_body(to, i, row);
+}
+
+static int slice_row(const sliced *to, int64_t i, const float *row)
+{
+    return __builtin_cpu_supports("avx2") ? slice_row_avx2(to, i, row) : slice_row_body(to, i, row);
+}
+
+/* Rows that fill up. */
+static void clear_rows(const sliced *to, int64_t i, int64_t end)
+{
+    for (int64_t row = i; row < end; row++) scales_of(to)[row] = 1;
+    for (int64_t chunk = 0; chunk < gpb_sliced_chunks(to->k); chunk++)
+        for (int s = 0; s < to->slices; s++)
+            memset(chunk_at(to, i, chunk, s), 0, (size_t)((end - i) * CHUNK_BYTES));
 }
 
 /* Raises the guard word of row i's block to `mark`, unless it is higher already. GPB_MARK_WIDE also sets the
@@ -177,7 +223,7 @@ static bool is_wanted(const char *who, int device, const gpb_slice_args *g, int6
     return *a == g->epoch_if_a || *b == g->epoch_if_b;
 }
 
-/* What slice_operand slices, and how. row: room for a row. */
+/* What slice_operand slices, and how. row: room for a row, with zeros behind it up to whole chunks. */
 typedef struct slicing {
     const gpb_fake_kernel *kernel;
     const gpb_slice_args *g;
@@ -186,15 +232,14 @@ typedef struct slicing {
     float *row;
 } slicing;
 
-/* The real row i of an operand, in *step's steps; NULL if it is filling. A complex row is spelt out first. */
-static const float *row_of(const slicing *s, const sliced *to, const float *from, int64_t i, int64_t *step)
+/* Real row i of an operand, to s->row. */
+static void spell_row(const slicing *s, const sliced *to, const float *from, int64_t i)
 {
     const gpb_slice_operand *x = s->x;
-    *step = x->cs;
-    if (!has_row(to, i))
-        return NULL;
-    if (!gpb_fake_is_complex(s->kernel))
-        return from + i * x->rs;
+    if (!gpb_fake_is_complex(s->kernel)) {
+        for (int64_t p = 0; p < to->k; p++) s->row[p] = from[i * x->rs + p * x->cs];
+        return;
+    }
     const bool conj = s->is_a ? s->g->conj_a : s->g->conj_b, imaginary = to->two && i / 8 % 2;
     for (int64_t p = 0; p < to->k; p += 2) {
         const float *at = from + 2 * ((to->two ? gpb_sliced_complex_row(i) : i) * x->rs + p / 2 * x->cs);
@@ -202,16 +247,19 @@ static const float *row_of(const slicing *s, const sliced *to, const float *from
         s->row[p] = imaginary ? im : at[0];
         s->row[p + 1] = imaginary ? at[0] : to->two ? -im : im;
     }
-    *step = 1;
-    return s->row;
 }
 
 static void slice_member(const slicing *s, int device, const float *from, const sliced *to)
 {
     for (int64_t i = 0; i < gpb_sliced_rows(to->rows); i++) {
-        int64_t step;
-        const float *row = row_of(s, to, from, i, &step);
-        const int mark = slice_row(to, i, row, step);
+        if (!has_row(to, i)) {
+            const int64_t end = filling_end(to, i);
+            clear_rows(to, i, end);
+            i = end - 1;
+            continue;
+        }
+        spell_row(s, to, from, i);
+        const int mark = slice_row(to, i, s->row);
         set_mark(to, i, mark, s->x->epoch);
         if (mark >= GPB_MARK_WIDE && s->g->flagged)
             *(uint32_t *)gpb_fake_translate(device, (CUdeviceptr)s->g->flagged, 0, 4, s->kernel->symbol) = 1;
@@ -229,7 +277,8 @@ static void slice_operand(const gpb_fake_kernel *kernel, int device, const gpb_s
     if (!x->epoch || (CUdeviceptr)x->dst % 1024 || (is_complex && g->k % 2) || (two && x->rows % 2))
         gpb_fake_die("BAD LAUNCH of %s: epoch %llu, to %p, %lld rows, k=%lld", who,
                      (unsigned long long)x->epoch, x->dst, (long long)x->rows, (long long)g->k);
-    const slicing s = { kernel, g, x, is_a, malloc(sizeof(float) * (size_t)g->k) };
+    const slicing s = { kernel, g, x, is_a,
+                        calloc((size_t)gpb_sliced_chunks(g->k), sizeof(float) * GPB_SLICE_CHUNK) };
     if (!s.row)
         gpb_fake_die("no memory");
     for (int64_t l = 0; l < g->batch; l++) {
@@ -261,51 +310,65 @@ void gpb_fake_slicer(const gpb_fake_kernel *kernel, int device, const gpb_slice_
 
 /* ---- the GEMM */
 
-/* A chunk of row i as its slices add up. */
-static void add_slices(const sliced *x, int64_t i, int64_t chunk, float values[GPB_SLICE_CHUNK])
+/* Dies unless all of the rows that fill up is zero. */
+static void check_filling(const char *who, const sliced *x, int64_t i, int64_t end)
 {
-    memset(values, 0, sizeof *values * GPB_SLICE_CHUNK);
-    for (int s = x->slices - 1; s >= 0; s--) {
-        const float scale = x->slices == 2 && s ? 0x1p-11f : 1;
-        for (int piece = 0; piece < GPB_SLICE_CHUNK / 8; piece++) {
-            const uint16_t *from = slice_at(x, i, chunk * GPB_SLICE_CHUNK + piece * 8, s);
-            for (int p = 0; p < 8; p++)
-                values[piece * 8 + p] += x->slices == 3 ? float_of_brief(from[p]) : float_of(from[p]) * scale;
+    const int64_t bytes = (end - i) * CHUNK_BYTES;
+    for (int64_t chunk = 0; chunk < gpb_sliced_chunks(x->k); chunk++)
+        for (int s = 0; s < x->slices; s++) {
+            const int64_t zeros = gpb_fake_zeros(chunk_at(x, i, chunk, s), bytes);
+            if (zeros < bytes)
+                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld is not zero", who,
+                             (long long)(i + zeros / CHUNK_BYTES));
         }
+}
+
+/* Row i as its slices add up, up to whole chunks. */
+INLINE void join_row_body(const sliced *x, int64_t i, float *to)
+{
+    for (int64_t p = 0; p < gpb_sliced_chunks(x->k) * GPB_SLICE_CHUNK; p += PIECE) {
+        floats sum = { 0 };
+        for (int s = x->slices - 1; s >= 0; s--)
+            sum += read_piece(x, i, p, s) * (x->slices == 2 && s ? 0x1p-11f : 1);
+        memcpy(to + p, &sum, sizeof sum);
     }
 }
 
-/* Dies unless all of a row that fills up is zero. */
-static void check_filling_row(const char *who, const sliced *x, int64_t i)
+__attribute__((target("avx2"))) static void join_row_avx2(const sliced *x, int64_t i, float *to)
 {
-    for (int64_t chunk = 0; chunk < gpb_sliced_chunks(x->k); chunk++)
-        for (int s = 0; s < x->slices; s++)
-            if (gpb_fake_zeros(chunk_at(x, i, chunk, s), CHUNK_BYTES) < CHUNK_BYTES)
-                gpb_fake_die("BAD LAUNCH of %s: filling at row %lld is not zero", who, (long long)i);
+    join_row_body(x, i, to);
+}
+
+static void join_row(const sliced *x, int64_t i, float *to)
+{
+    if (__builtin_cpu_supports("avx2"))
+        join_row_avx2(x, i, to);
+    else
+        join_row_body(x, i, to);
 }
 
 /* The numbers that the slices stand for, scaled, row by row. The rows and k that fill up must be zeros. */
 static float *join(const char *who, const sliced *x)
 {
     const int64_t rows = gpb_sliced_rows(x->rows), k = gpb_sliced_chunks(x->k) * GPB_SLICE_CHUNK;
-    float *joined = calloc((size_t)(rows * x->k), sizeof *joined), values[GPB_SLICE_CHUNK];
-    if (!joined)
+    float *joined = calloc((size_t)(rows * x->k), sizeof *joined), *row = malloc(sizeof *row * (size_t)k);
+    if (!joined || !row)
         gpb_fake_die("no memory");
     for (int64_t i = 0; i < rows; i++) {
         if (!has_row(x, i)) {
-            check_filling_row(who, x, i);
+            const int64_t end = filling_end(x, i);
+            check_filling(who, x, i, end);
+            i = end - 1;
             continue;
         }
-        for (int64_t p = 0; p < k; p++) {
-            if (p % GPB_SLICE_CHUNK == 0)
-                add_slices(x, i, p / GPB_SLICE_CHUNK, values);
-            if (p < x->k)
-                joined[i * x->k + p] = values[p % GPB_SLICE_CHUNK];
-            else if (values[p % GPB_SLICE_CHUNK] != 0)
+        join_row(x, i, row);
+        memcpy(joined + i * x->k, row, sizeof *row * (size_t)x->k);
+        for (int64_t p = x->k; p < k; p++)
+            if (row[p] != 0)
                 gpb_fake_die("BAD LAUNCH of %s: filling at row %lld, k %lld is not zero", who, (long long)i,
                              (long long)p);
-        }
     }
+    free(row);
     return joined;
 }
 

@@ -26,11 +26,14 @@ typedef struct block {
 static void load(gpb_fake_terms *to, const gpb_fake_sliced *x, int64_t row, int rows, int64_t chunk)
 {
     for (int s = 0; s < x->slices; s++)
-        for (int p = 0; p < GPB_SLICE_CHUNK; p++)
-            for (int i = 0; i < (rows + 7) / 8 * 8; i++)
-                gpb_fake_term(&to[s], p, i,
-                              i < rows ? gpb_fake_slice(x, row + i, chunk * GPB_SLICE_CHUNK + p, s) : 0,
-                              x->slices == 3 ? BF16_LEAST : FP16_LEAST);
+        for (int i = 0; i < (rows + 7) / 8 * 8; i++)
+            for (int p = 0; p < GPB_SLICE_CHUNK; p += 8) {
+                float piece[8] = { 0 };
+                if (i < rows)
+                    gpb_fake_slice(x, row + i, chunk * GPB_SLICE_CHUNK + p, s, piece);
+                for (int q = 0; q < 8; q++)
+                    gpb_fake_term(&to[s], p + q, i, piece[q], x->slices == 3 ? BF16_LEAST : FP16_LEAST);
+            }
 }
 
 /* Slice s of A times slice t of B, 16 k from p on. */

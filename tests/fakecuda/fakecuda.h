@@ -383,7 +383,8 @@ static inline int gpb_fake_sliced_bm(const gpb_fake_kernel *kernel)
 {
     return (int)gpb_sliced_m(gpb_fake_is_complex(kernel), kernel->bm);
 }
-float gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice);
+/* Eight elements of row i of a slice, from p on, a multiple of 8. */
+void gpb_fake_slice(const gpb_fake_sliced *x, int64_t i, int64_t p, int slice, float to[8]);
 
 /* fake_slices.c: the sums of a block of C as tensor cores form them, before they are scaled back. */
 typedef struct gpb_fake_slices {
