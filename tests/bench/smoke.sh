@@ -66,7 +66,8 @@ rows solvers 1 '^ours,getrf,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 rows solvers 1 '^ours,mixed1,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 rows solvers 1 '^ours,symm,d,300,.*,[1-9][0-9]*,[0-9.]*$'
 
-# The MPI programs as Debian has them, in a kit made of links. Its hpcc cannot leave anything out.
+# The MPI programs as Debian has them, in a kit made of links. Its hpcc cannot leave anything out. In a
+# session of their own, as in abi/test_ranks.sh.
 kit=$PWD/kit/mpi
 mkdir -p "$kit/bin"
 ln -s "$debian/openmpi/lib/openmpi3" "$kit/plugins"
@@ -75,7 +76,7 @@ ln -s /usr/bin/orterun "$kit/bin/mpirun"
 ln -s /usr/bin/hpcc "$kit/bin/hpcc"
 build "$kit/bin/pdgemm" gcc -std=c11 -O2 "$programs/pdgemm.c" "$debian/libscalapack-openmpi.so.2.2" \
     -Wl,--allow-shlib-undefined
-if env LD_LIBRARY_PATH="$fake" GPUBLAS_OFFLOAD=always "$python" -B "$here/../bench/ranks.py" \
+if setsid -w env LD_LIBRARY_PATH="$fake" GPUBLAS_OFFLOAD=always "$python" -B "$here/../bench/ranks.py" \
     --library "$library" --kit "$kit" --host-blas "$host" --pdgemm 100 --hpl 200 --hpcc 100 --seconds 600 \
     --late 20 --csv ranks.csv > ranks.log 2>&1; then
     ok 'ranks: exit'
