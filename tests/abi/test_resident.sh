@@ -66,8 +66,8 @@ for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cu
     expect "$rule fails in place: exit, calls that left B as it was" "0 as it was: 1" "$? $(tail -1 one.out)"
 done
 # TRMM in four types: by levels where B stays in device memory or has come to a place of its own.
-build trmm gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/trmm.c" "$library" \
-    -Wl,-rpath,"$(dirname "$library")" -lm -ldl || finish
+build trmm gcc -std=c11 -D_GNU_SOURCE -O2 -fcx-limited-range -Wall -Wextra -Werror "$programs/trmm.c" \
+    "$library" -Wl,-rpath,"$(dirname "$library")" -lm -ldl || finish
 for place in here device odd; do
     ./trmm $place > trmm.out 2> trmm.err
     expect "trmm, $place: wrong" "0 as it was: 0" "$? $(tail -1 trmm.out)"

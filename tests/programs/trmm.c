@@ -21,6 +21,7 @@ static const struct shape { int order, others; } shapes[] = { { 1, 1 }, { 1, 33 
 enum { SHAPES = sizeof shapes / sizeof *shapes, MOST = 1310 * 1310 };
 static int wrong, as_it_was, on_device, odd, largest = 1300;
 static void *at_a, *at_b;                /* in device memory */
+enum { LONGEST = 1310 };                 /* order */
 
 static double next(void)
 {

@@ -6,6 +6,7 @@
 #define NAME(stem) PASTE(stem, _, LETTER)
 #define TEXT_(x) #x
 #define TEXT(x) TEXT_(x)
+#define EXACT __typeof__((ELEMENT)0 * 1.0)                /* the same in double */
 
 void TRMM(const char *, const char *, const char *, const char *, const int *, const int *, const ELEMENT *,
           const ELEMENT *, const int *, ELEMENT *, const int *, size_t, size_t, size_t, size_t);
@@ -17,32 +18,32 @@ static ELEMENT NAME(draw)(void)
     const double re = next(), im = IS_COMPLEX ? next() : 0;
     return (ELEMENT)(IS_COMPLEX ? re + im * I : re);
 }
-static double NAME(size)(double complex x) { return fabs(creal(x)) + fabs(cimag(x)); }
+static double NAME(size)(EXACT x) { return IS_COMPLEX ? fabs(creal(x)) + fabs(cimag(x)) : fabs(creal(x)); }
 
-/* Element (i, j) of op(A), and whether there is one. */
-static int NAME(stored)(int i, int j, char uplo, char trans, char diag, int lda, double complex *value)
-{
-    const int row = trans == 'N' ? i : j, col = trans == 'N' ? j : i;
-    if (row != col && (uplo == 'L') != (row > col)) return 0;
-    *value = row == col && diag == 'U' ? 1 : (double complex)NAME(of_a)[row + col * lda];
-    if (trans == 'C') *value = conj(*value);
-    return 1;
-}
-
-/* One column of B, or one row from the right, whose elements are `step` apart. */
+/* One column of B, or one row from the right, whose elements are `step` apart. Of op(A) the elements of one
+   row, or column from the right, that are inside its triangle are gone through. */
 static int NAME(is_right)(const ELEMENT *in, const ELEMENT *out, int64_t step, char side, char uplo,
                           char trans, char diag, int order, int lda, ELEMENT alpha)
 {
+    static EXACT scaled[LONGEST];
+    static double sizes[LONGEST];
+    const int down = (side == 'L') == (trans == 'N');            /* an element of A to the next */
+    const int64_t next_p = down ? lda : 1, next_i = down ? 1 : lda;
+    const int before = (uplo == 'L') == down;                    /* the triangle is before the diagonal */
+    for (int p = 0; p < order; p++) {
+        scaled[p] = (EXACT)in[p * step] * (EXACT)alpha;
+        sizes[p] = NAME(size)(scaled[p]);
+    }
     for (int i = 0; i < order; i++) {
-        double complex sum = 0, a;
+        EXACT sum = 0;
         double bound = 0;
-        for (int p = 0; p < order; p++) {
-            if (!NAME(stored)(side == 'L' ? i : p, side == 'L' ? p : i, uplo, trans, diag, lda, &a)) continue;
-            const double complex scaled = (double complex)in[p * step] * (double complex)alpha;
-            sum += a * scaled;
-            bound += NAME(size)(a) * NAME(size)(scaled);
+        for (int p = before ? 0 : i; p < (before ? i + 1 : order); p++) {
+            EXACT a = p == i && diag == 'U' ? 1 : (EXACT)NAME(of_a)[i * next_i + p * next_p];
+            if (IS_COMPLEX && trans == 'C') a = (EXACT)conj(a);
+            sum += a * scaled[p];
+            bound += NAME(size)(a) * sizes[p];
         }
-        const double complex found = (double complex)out[i * step];
+        const EXACT found = (EXACT)out[i * step];
         if (!isfinite(bound)) {
             if (isfinite(NAME(size)(found))) return 0;
         } else if (!(NAME(size)(found - sum) <= 4 * (order + 8) * ROUNDING * bound)) {
@@ -106,6 +107,7 @@ static void NAME(all)(void)
 #undef NAME
 #undef TEXT_
 #undef TEXT
+#undef EXACT
 #undef LETTER
 #undef ELEMENT
 #undef ROUNDING
