@@ -227,11 +227,16 @@ static void NAME(add_up)(const gpb_fake_parts *x, void *to, int64_t ldc)
 
 static void NAME(copy)(const gpb_pack_args *g, const void *from, void *to)
 {
-    for (int64_t j = 0; j < g->cols_padded; j++)
-        for (int64_t i = 0; i < g->rows_padded; i++)
-            ((ELEMENT *)to)[i + j * g->ld] = i < g->rows && j < g->cols
-                                                 ? ((const ELEMENT *)from)[i * g->rs + j * g->cs]
-                                                 : 0;
+    for (int64_t j = 0; j < g->cols_padded; j++) {
+        const ELEMENT *x = (const ELEMENT *)from + j * g->cs;
+        ELEMENT *y = (ELEMENT *)to + j * g->ld;
+        const int64_t rows = j < g->cols ? g->rows : 0;
+        if (g->rs == 1)
+            memcpy(y, x, sizeof *y * (size_t)rows);
+        else
+            for (int64_t i = 0; i < rows; i++) y[i] = x[i * g->rs];
+        memset(y + rows, 0, sizeof *y * (size_t)(g->rows_padded - rows));
+    }
 }
 
 static void NAME(unpack)(const gpb_unpack_args *g, const void *from, void *to)
