@@ -189,6 +189,26 @@ template <class R, int PARTS> struct trial {
         return sum;
     }
 
+    /* A factor of the products that are added up, and its absolute value. */
+    struct factor { long double re, im; double size; };
+    static factor factor_of(complex x) { return { x.real(), x.imag(), std::abs(x) }; }
+
+    /* Row i of op(A), or column j of op(B), of member l, one behind the other; those of the second product
+       behind them. */
+    std::vector<factor> factors(bool of_a, int64_t l, int64_t depth)
+    {
+        const int64_t lines = of_a ? p.m : p.n;
+        std::vector<factor> all;
+        all.reserve(lines * depth);
+        for (int64_t line = 0; line < lines; line++)
+            for (int64_t r = 0; r < depth; r++) {
+                const int64_t q = r % p.k;
+                if (of_a) all.push_back(factor_of(r < p.k ? a(l, line, q) : b.as(l, q, line, a.conj)));
+                else all.push_back(factor_of(r < p.k ? b(l, q, line) : a.as(l, line, q, b.conj)));
+            }
+        return all;
+    }
+
     /* What was wrong, or NULL. */
     const char *judge(operand<R, PARTS> &before, int faults)
     {
@@ -200,19 +220,20 @@ template <class R, int PARTS> struct trial {
         operand<R, PARTS> expected = before;
         expected.at = expected.room.data() + (before.at - before.room.data());
         double worst = 0;
-        for (int64_t l = 0; l < p.members(); l++)
+        for (int64_t l = 0; l < p.members(); l++) {
+            const std::vector<factor> rows = factors(true, l, depth), columns = factors(false, l, depth);
             for (int64_t j = 0; j < p.n; j++)
                 for (int64_t i = 0; i < p.m; i++) {
                     if (!p.has(i, j)) continue;
-                    std::complex<long double> sum;
+                    long double re = 0, im = 0;
                     double weight = 0;
-                    for (int64_t r = 0; r < depth; r++) {
-                        const int64_t q = r % p.k;
-                        const complex x = r < p.k ? a(l, i, q) : b.as(l, q, i, a.conj),
-                                      y = r < p.k ? b(l, q, j) : a.as(l, j, q, b.conj);
-                        sum += std::complex<long double>(x) * std::complex<long double>(y);
-                        weight += std::abs(x) * std::abs(y);
+                    const factor *x = rows.data() + i * depth, *y = columns.data() + j * depth;
+                    for (int64_t r = 0; r < depth; r++, x++, y++) {
+                        re += x->re * y->re - x->im * y->im;
+                        im += x->re * y->im + x->im * y->re;
+                        weight += x->size * y->size;
                     }
+                    const std::complex<long double> sum(re, im);
                     complex old = beta == 0. ? 0 : before(l, i, j);
                     std::complex<long double> truth = std::complex<long double>(alpha) * sum
                                                       + std::complex<long double>(beta * old);
@@ -227,6 +248,7 @@ template <class R, int PARTS> struct trial {
                     for (int x = 0; x < PARTS && !raw; x++)
                         expected.place(l, i, j)[x] = c.place(l, i, j)[x];
                 }
+        }
         if (faults) return "as said above";
         if (worst > 0) return "wrong values";
         if (memcmp(expected.room.data(), c.room.data(), sizeof(R) * c.room.size()))
