@@ -5,7 +5,6 @@
 #include "src/gpu/host_memory.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdint.h>
@@ -13,6 +12,8 @@
 #include <string.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "src/service/descriptor.h"
 
 typedef struct area {
     uintptr_t from, to;
@@ -44,7 +45,7 @@ static int note_data(struct dl_phdr_info *info, size_t size, void *unused)
 static uintptr_t start_of_heap(void)
 {
     char text[1024], *at;
-    int file = open("/proc/self/stat", O_RDONLY | O_CLOEXEC);
+    int file = gpb_descriptor_open("/proc/self/stat", O_RDONLY, 0);
     ssize_t length = file < 0 ? -1 : read(file, text, sizeof text - 1);
     if (file >= 0) close(file);
     text[length < 0 ? 0 : length] = 0;

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "dispatch/numbers.h"
@@ -58,22 +57,10 @@ typedef struct report {
 /* ---- where the program began */
 
 static double begun_s;
-static struct stat began_with;               /* its stderr */
-static bool had_stderr = true;               /* nothing is known if the report was asked for later */
 
 __attribute__((constructor)) static void begin(void)
 {
     begun_s = gpb_clock_s();
-    if (!gpb_option_reports()) return;
-    had_stderr = fstat(STDERR_FILENO, &began_with) == 0;
-}
-
-/* If the program closed its stderr, a file of its own may have got that number. */
-static bool stderr_is_the_same(void)
-{
-    struct stat now;
-    if (!had_stderr || fstat(STDERR_FILENO, &now)) return false;
-    return !began_with.st_ino || (now.st_dev == began_with.st_dev && now.st_ino == began_with.st_ino);
 }
 
 /* ---- from kinds of calls to lines */
@@ -356,8 +343,7 @@ static void write_file(report *r, const char *wanted)
     if (fd < 0) r->failed = -fd;
     write_to(r, fd, length > 5 && strcmp(wanted + length - 5, ".json") == 0);
     if (fd >= 0 && close(fd) && !r->failed) r->failed = errno;
-    if (r->failed && stderr_is_the_same())
-        gpb_log_warn("GPUBLAS_REPORT=%s: %s", wanted, gpb_output_reason(r->failed));
+    if (r->failed) gpb_log_warn("GPUBLAS_REPORT=%s: %s", wanted, gpb_output_reason(r->failed));
 }
 
 static void write_report(const char *where)
@@ -366,7 +352,7 @@ static void write_report(const char *where)
     gather(&at_end);
     if (calls_of(&at_end.all) == 0) return;
     if (strcmp(where, "1") != 0) write_file(&at_end, where);
-    else if (stderr_is_the_same()) write_to(&at_end, STDERR_FILENO, false);
+    else if (gpb_log_is_heard()) write_to(&at_end, STDERR_FILENO, false);
 }
 
 __attribute__((destructor)) static void end(void)

@@ -222,6 +222,26 @@ double gpb_routing_gain(const gpb_call *call)
     return user.offload == GPB_OFFLOAD_AUTO ? plan.host_s / plan.gpu_s : HUGE_VAL;
 }
 
+/* As GPUs do not. A program that rounds downwards and upwards (interval arithmetic) relies on what that
+   gives. */
+static inline bool rounds_otherwise(void)
+{
+    enum { ROUNDING = 0x6000 };                        /* 0: to nearest */
+    return __builtin_ia32_stmxcsr() & ROUNDING;
+}
+
+/* No operand that is used has to be fetched for the host. */
+static bool host_reaches(const gpb_call *call, bool libcuda, uint64_t now)
+{
+    gpb_facts facts;
+    int cancel;
+    if (gpb_place_probed_host(call, now)) return true;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    gpb_place_facts(call, libcuda, &facts);
+    pthread_setcancelstate(cancel, NULL);
+    return !gpb_facts_c_on_gpu(&facts) && !(gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
+}
+
 const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */
@@ -230,6 +250,9 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
     if (gpb_linker_forking()) return "called inside a fork handler";
     const bool surely_host = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, surely_host, !surely_host || gpb_gpu_possible());
-    if (forbidden || when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return forbidden;
+    if (forbidden) return forbidden;
+    if (rounds_otherwise() && (surely_host || host_reaches(call, *libcuda, now)))
+        return "a rounding mode other than to nearest";
+    if (when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return NULL;
     return surely_host || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;
 }

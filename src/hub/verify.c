@@ -19,6 +19,7 @@
 #include "dispatch/numbers.h"
 #include "src/copy/copy2d.h"
 #include "src/run/repair.h"
+#include "src/service/descriptor.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
 #include "src/service/stats.h"
@@ -191,7 +192,7 @@ static void dump(const sight *s)
     if (snprintf(path, sizeof path, "%s/gpublas-%d-%d.dump", folder, (int)getpid(), atomic_load(&dumps))
         >= (int)sizeof path)
         return;
-    const int file = open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+    const int file = gpb_descriptor_open(path, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, 0600);
     if (file < 0) {
         gpb_log_warn("GPUBLAS_VERIFY_DUMP: cannot create %s", path);
         return;

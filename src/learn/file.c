@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "src/service/descriptor.h"
 #include "src/service/log.h"
 
 static size_t read_file(int file, char *text, size_t size)
@@ -26,7 +27,7 @@ static size_t read_file(int file, char *text, size_t size)
 int gpb_file_open(const char *path, int flags, size_t *bytes)
 {
     struct stat about;
-    const int file = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
+    const int file = gpb_descriptor_open(path, flags | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY, 0600);
     const bool regular = file >= 0 && fstat(file, &about) == 0 && S_ISREG(about.st_mode);
     const bool safe = regular && about.st_uid == geteuid() && !(about.st_mode & (S_IWGRP | S_IWOTH));
     *bytes = safe ? (size_t)about.st_size : 0;
@@ -71,7 +72,8 @@ const char *gpb_file_replace(const char *path, const char *text, size_t length)
     const int named = snprintf(temporary, sizeof temporary, "%s.XXXXXX", path);
     if (named < 0 || (size_t)named >= sizeof temporary) return "its path is too long";
     make_folders(path);
-    const int file = mkostemp(temporary, O_CLOEXEC);
+    const int made = mkostemp(temporary, O_CLOEXEC), file = gpb_descriptor_above(made);
+    if (made >= 0 && file < 0) unlink(temporary);
     if (file < 0) return "cannot be created";
     bool written = gpb_log_write(file, text, length) == 0;
     written &= close(file) == 0;

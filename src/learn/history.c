@@ -20,6 +20,7 @@
 #include "src/learn/history_file.h"
 #include "src/learn/ready.h"
 #include "src/service/clock.h"
+#include "src/service/descriptor.h"
 #include "src/service/hash.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -68,7 +69,7 @@ static uint64_t hash_program(void)
     char bytes[4096];
     ssize_t count = readlink("/proc/self/exe", bytes, sizeof bytes);
     uint64_t hash = gpb_hash_bytes(GPB_HASH_BEGIN, bytes, count > 0 ? (size_t)count : 0);
-    const int arguments = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    const int arguments = gpb_descriptor_open("/proc/self/cmdline", O_RDONLY, 0);
     while (arguments >= 0 && (count = read(arguments, bytes, sizeof bytes)) > 0)
         hash = gpb_hash_bytes(hash, bytes, (size_t)count);
     if (arguments >= 0) close(arguments);

@@ -14,6 +14,7 @@
 #include "src/learn/machine_file.h"
 #include "src/service/clock.h"
 #include "src/service/cores.h"
+#include "src/service/descriptor.h"
 #include "src/service/driver.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
@@ -24,7 +25,7 @@ static void name_machine(const gpb_device *device, char *key, size_t size)
 {
     char line[256], cpu[128] = "?";
     int driver = 0;
-    FILE *file = fopen("/proc/cpuinfo", "re");
+    FILE *file = gpb_descriptor_stream("/proc/cpuinfo");
     while (file && fgets(line, sizeof line, file) && sscanf(line, "model name : %127[^\n]", cpu) != 1) { }
     if (file) fclose(file);
     gpb_driver_get()->cuDriverGetVersion(&driver);

@@ -3,6 +3,7 @@
 #include "src/service/log.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <locale.h>
 #include <pthread.h>
 #include <signal.h>
@@ -11,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -70,6 +72,42 @@ int gpb_log_write(int fd, const char *bytes, size_t length)
     return failed;
 }
 
+/* ---- the file that stderr was when the library was loaded. A program may have been started without one, or
+   have closed it, and then a file of its own has got that number. */
+
+enum { UNKNOWN, NONE, SOME };
+static atomic_int noted = UNKNOWN;
+static _Atomic uint64_t noted_device, noted_file;
+
+void gpb_log_note_stderr(void)
+{
+    struct stat now;
+    const bool some = fstat(STDERR_FILENO, &now) == 0;
+    atomic_store(&noted_device, some ? (uint64_t)now.st_dev : 0);
+    atomic_store(&noted_file, some ? (uint64_t)now.st_ino : 0);
+    atomic_store(&noted, some ? SOME : NONE);
+}
+
+/* Before all other constructors of ours, which may have something to say. */
+__attribute__((constructor(101))) static void begin(void)
+{
+    const int before = errno;
+    gpb_log_note_stderr();
+    errno = before;
+}
+
+/* A constructor of the program's may call us before ours have run. */
+bool gpb_log_is_heard(void)
+{
+    struct stat now;
+    if (atomic_load(&noted) == UNKNOWN) begin();
+    return atomic_load(&noted) == SOME && fstat(STDERR_FILENO, &now) == 0
+           && (uint64_t)now.st_dev == atomic_load(&noted_device)
+           && (uint64_t)now.st_ino == atomic_load(&noted_file);
+}
+
+/* ---- lines */
+
 static char kept[KEPT][LINE / 4];
 static atomic_bool is_kept[KEPT];
 static atomic_int given;
@@ -101,7 +139,7 @@ static void write_line(bool warning, const char *format, va_list arguments)
     size_t length = begin + (wanted < 0 ? 0 : (size_t)wanted < room ? (size_t)wanted : room - 1);
     if (warning) keep(line + begin, length - begin);
     line[length++] = '\n';                           /* replaces the final zero */
-    gpb_log_write(STDERR_FILENO, line, length);
+    if (gpb_log_is_heard()) gpb_log_write(STDERR_FILENO, line, length);
     errno = before;
 }
 

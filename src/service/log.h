@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: MIT */
-/* The library's messages: lines "gpublas: ..." on stderr, never on stdout. Each line is one write(2), so that
-   lines of several threads do not mix. Nothing here allocates, fails or changes errno. Lines are cut at 1
+/* The library's messages: lines "gpublas: ..." on stderr, never on stdout, and nowhere if stderr is not the
+   file any more that it was when the library was loaded. Each line is one write(2), so that lines of several
+   threads do not mix. Nothing here allocates, fails or changes errno. Lines are cut at 1
    KiB. */
 #ifndef GPB_LOG_H
 #define GPB_LOG_H
@@ -22,6 +23,12 @@ void gpb_log_debug(const char *format, ...) __attribute__((format(printf, 1, 2))
 const char *gpb_log_warning(int index);
 /* In a forked child none has been given yet. */
 void gpb_log_in_child(void);
+
+/* From now on lines are for the file that stderr is now. The loading does that, and a program that asks for
+   lines. */
+void gpb_log_note_stderr(void);
+/* Stderr is still that file. */
+bool gpb_log_is_heard(void);
 
 /* vsnprintf in the C locale. */
 int gpb_log_print(char *to, size_t room, const char *format, va_list arguments);

@@ -301,6 +301,7 @@ int gpb_option_set(const char *name, const char *value)
     const bool good = store(option, value);
     note_watched();
     pthread_mutex_unlock(&setting);
+    if (good && option == GPB_OPTION_VERBOSE) gpb_log_note_stderr();      /* lines are asked for there */
     return good ? 0 : -1;
 }
 

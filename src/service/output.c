@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+#include "src/service/descriptor.h"
 #include "src/service/option.h"
 
 enum { PATH = 4096 };
@@ -38,9 +39,9 @@ static bool make_path(char *path, size_t size, const char *wanted)
 int gpb_output_open(const char *wanted)
 {
     char path[PATH];
-    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    const int flags = O_WRONLY | O_CREAT | O_TRUNC | O_NOCTTY | O_NONBLOCK;
     if (!make_path(path, sizeof path, wanted)) return -ENAMETOOLONG;
-    const int fd = open(path, flags, 0666);
+    const int fd = gpb_descriptor_open(path, flags, 0666);
     return fd < 0 ? -errno : fd;
 }
 

@@ -11,6 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "src/service/descriptor.h"
+
 enum { LONGEST = 1024 };                 /* of a path; a deeper group is bound by the groups above it only */
 
 /* The beginning of a file. False: it cannot be read. */
@@ -18,7 +20,7 @@ static bool read_text(const char *folder, const char *name, char *text, size_t s
 {
     char path[LONGEST + 32];
     snprintf(path, sizeof path, "%s/%s", folder, name);
-    int file = open(path, O_RDONLY | O_CLOEXEC);
+    int file = gpb_descriptor_open(path, O_RDONLY, 0);
     ssize_t length = file < 0 ? 0 : read(file, text, size - 1);
     if (file >= 0) close(file);
     text[length > 0 ? length : 0] = 0;
@@ -92,7 +94,7 @@ int gpb_quota_cores(const char *root)
     char line[LONGEST], path[LONGEST];
     int least = least_of(root, "", "", version_2);
     snprintf(path, sizeof path, "%s/proc/self/cgroup", root);
-    FILE *file = fopen(path, "re");
+    FILE *file = gpb_descriptor_stream(path);
     while (file && fgets(line, sizeof line, file)) {
         const int here = of_line(root, line);
         if (here < least) least = here;

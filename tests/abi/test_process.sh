@@ -5,7 +5,8 @@
 . "$(dirname "$0")/harness.sh"
 need "$debian/openblas-pthread/libblas.so.3"
 flags="-std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror"
-build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl || finish
+build process gcc $flags "$programs/process.c" -L"$debian/openblas-pthread" -lblas -lpthread -ldl -lm \
+    || finish
 build launch gcc $flags "$programs/launch.c" -ldl || finish
 build leave gcc $flags -rdynamic "$programs/leave.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
 build faults gcc $flags "$programs/faults.c" -L"$debian/openblas-pthread" -lblas -lpthread || finish
@@ -32,6 +33,18 @@ FAKECUDA_FAIL=cuMemcpyHtoDAsync:1+:2 preloaded openblas ./process state 8 > chec
 expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' \
     "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
 checks 3 'the current CUDA context' preloaded openblas ./process context 10
+# Rounding modes that a GPU has not: a product, a batch, Level 3 and LAPACK's solvers. To nearest all are the
+# GPU's.
+GPUBLAS_VERBOSE=1 preloaded openblas ./process rounding nearest > checks.out 2> checks.err
+expect 'to nearest: exit' 0 $?
+at_least 7 "$(traced checks.err)" 'calls on the GPU'
+for host in openblas netlib; do
+    GPUBLAS_VERBOSE=1 preloaded $host ./process rounding > checks.out 2> checks.err
+    expect "otherwise, $host: exit, checks right, calls on the GPU" '0 2 0' \
+        "$? $(grep -c ^right checks.out) $(traced checks.err)"
+    at_least 9 \
+        "$(grep -c 'route=host why="a rounding mode other than to nearest"' checks.err)" 'on the host for that'
+done
 # POSIX allows no siglongjmp out of a call. If only the host computes, we add no harm.
 offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process \
     interrupts 8

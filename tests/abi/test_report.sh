@@ -189,6 +189,13 @@ done
 GPUBLAS_REPORT=1 preloaded openblas ./report closed 2> err
 expect 'stderr closed: exit, lines, bytes in the file that has its number' '0 0 0' \
     "$? $(wc -l < err) $(stat -c %s data)"
+# Lines and warnings likewise; and if the program was started without stderr.
+GPUBLAS_VERBOSE=2 GPUBLAS_TYPO=1 preloaded openblas ./report closed 2> err
+expect 'stderr closed, lines: exit, lines of calls, bytes in the file that has its number' '0 0 0' \
+    "$? $(grep -c ' route=' err) $(stat -c %s data)"
+rm data
+GPUBLAS_VERBOSE=2 GPUBLAS_TYPO=1 GPUBLAS_REPORT=1 preloaded openblas ./report closed 2>&-
+expect 'started without stderr: exit, bytes in the file that has its number' '0 0' "$? $(stat -c %s data)"
 GPUBLAS_REPORT=1 preloaded openblas ./report calls 2> >(:)
 expect 'nobody reads stderr: exit' 0 $?
 

@@ -107,6 +107,13 @@ expect 'exits amid calls and in a signal handler: bad ones of 10' 0 $bad
 at_least 10 $calls 'calls in their traces'
 GPUBLAS_TRACE=closed.json preloaded openblas ./report closed 2> err
 expect 'stderr closed: exit, bytes in the file that has its number' '0 0' "$? $(stat -c %s data)"
+# The trace does not take that number itself: what the program writes there would be amid the events.
+GPUBLAS_TRACE=free.json preloaded openblas ./report free
+expect 'stderr closed: its number is taken (0: no), events' '0 yes' \
+    "$? $(grep -q dgemm free.json && echo yes)"
+GPUBLAS_TRACE=free.json preloaded openblas ./report free <&- >&- 2>&-
+expect 'started without any: the number of stderr is taken (0: no), events' '0 yes' \
+    "$? $(grep -q dgemm free.json && echo yes)"
 cat > taken.py <<'PY'
 import ctypes, os, sys
 n, one, x = ctypes.byref(ctypes.c_int(20)), ctypes.byref(ctypes.c_float(1)), (ctypes.c_float * 400)()

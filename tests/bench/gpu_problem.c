@@ -428,8 +428,8 @@ const char *gpu_choice(const gpu_problem *p, char *text, size_t size)
     dup2(file, STDERR_FILENO);
     gpu_option("VERBOSE", "1");
     gpu_multiply(GPU_OURS, p, 0);
-    gpu_option("VERBOSE", NULL);
     dup2(stderr_now, STDERR_FILENO);
+    gpu_option("VERBOSE", NULL);
     if (pread(file, trace, sizeof trace - 1, 0) < 0) *trace = 0;
     close(file);
     close(stderr_now);

@@ -169,8 +169,8 @@ class Trace:
         return self
 
     def __exit__(self, *failure):
-        product.option("VERBOSE", self.before)
         os.dup2(self.stderr, 2)
+        product.option("VERBOSE", self.before)
         os.close(self.stderr)
         self.file.seek(0)
         self.text = self.file.read().decode()

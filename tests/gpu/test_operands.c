@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 #include <complex.h>
+#include <fenv.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -387,6 +388,28 @@ static void test_context(void **state)
     placed_free(&p);
 }
 
+/* In a rounding mode that the GPU has not, a call is the host's unless an operand is on the device. */
+static void test_rounding(void **state)
+{
+    (void)state;
+    set_option("KERNEL", NULL);
+    for (int mix = 0; mix < PLACES * PLACES * PLACES; mix++) {
+        placed p = { .of = { .m = 70, .n = 131, .k = 37, .transa = 'N', .transb = 'N' },
+                     .at = { mix % PLACES, mix / PLACES % PLACES, mix / PLACES / PLACES } };
+        if (!place_exists(p.at[0]) || !place_exists(p.at[1]) || !place_exists(p.at[2])) continue;
+        const int64_t before = gpu_calls();
+        int64_t there = 0;
+        for (int x = 0; x < GPB_OPERANDS; x++) there |= p.at[x] == PLACE_DEVICE;
+        placed_make(&p);
+        placed_fill_c(&p, 0);
+        fesetround(FE_UPWARD);
+        placed_call(&p, 1, 0);
+        fesetround(FE_TONEAREST);
+        assert_int_equal(gpu_calls(), before + there);
+        placed_free(&p);
+    }
+}
+
 int main(void)
 {
     if (!gpu_open()) return 77;
@@ -397,7 +420,7 @@ int main(void)
         cmocka_unit_test(test_fortran_letters), cmocka_unit_test(test_batch_strided),
         cmocka_unit_test(test_batch_pointers),  cmocka_unit_test(test_batch_neighbours),
         cmocka_unit_test(test_gemmtr),          cmocka_unit_test(test_in_place),
-        cmocka_unit_test(test_context),
+        cmocka_unit_test(test_context),         cmocka_unit_test(test_rounding),
     };
     return cmocka_run_group_tests_name("operands", tests, NULL, NULL);
 }

@@ -30,9 +30,9 @@ void trace_begin(void)
 const char *trace_end(void)
 {
     static char text[4096];
-    set_option("VERBOSE", NULL);
     fflush(stderr);
     dup2(home, STDERR_FILENO);
+    set_option("VERBOSE", NULL);             /* warnings go home again */
     ssize_t length = pread(file, text, sizeof text - 1, 0);
     text[length > 0 ? length : 0] = 0;
     return text;

@@ -2,6 +2,7 @@
 """A process that has multiplied forks. Children and grandchildren multiply right, and so does the parent
 afterwards.
 Usage: fork.py FOLDER: each process leaves its stderr there, as parent, child and grandchild."""
+import ctypes
 import multiprocessing
 import os
 import signal
@@ -33,7 +34,9 @@ def emptied():
 
 
 def log_to(name):
+    """Lines go to this file from now on. They do once they are asked for again."""
     os.dup2(os.open(os.path.join(sys.argv[1], name), os.O_WRONLY | os.O_CREAT | os.O_APPEND), 2)
+    ctypes.CDLL(None).gpublas_set_option(b"VERBOSE", b"1")
 
 
 def child():

@@ -84,6 +84,73 @@ static void state(int count)
     tell(handlers, "signal handlers");
 }
 
+/* Routines of every kind, in the rounding mode that comes with the argument, on operands that need rounding.
+   The mode stays, and C is as good as in that mode: the product rounded down is nowhere above the one rounded
+   up, and they are not the same. */
+void dgemm_(const char *, const char *, const int *, const int *, const int *, const double *, const double *,
+            const int *, const double *, const int *, const double *, double *, const int *);
+void dsyrk_(const char *, const char *, const int *, const int *, const double *, const double *, const int *,
+            const double *, double *, const int *);
+void dtrsm_(const char *, const char *, const char *, const char *, const int *, const int *, const double *,
+            const double *, const int *, double *, const int *);
+
+static void every_routine(double *product)
+{
+    enum { M = 300 };
+    static double x[M * M], y[M * M], z[M * M];
+    static int pivots[M];
+    const int n = M, size = M * M;
+    const double one = 1, zero = 0;
+    int info;
+    /* Not every BLAS has these. */
+    void (*batch)(const char *, const char *, const int *, const int *, const int *, const double *,
+                  const double *, const int *, const int *, const double *, const int *, const int *,
+                  const double *, double *, const int *, const int *, const int *);
+    void (*gesv)(const int *, const int *, double *, const int *, int *, double *, const int *, int *);
+    void (*getri)(const int *, double *, const int *, const int *, double *, const int *, int *);
+    void (*potrf)(const char *, const int *, double *, const int *, int *);
+    *(void **)&batch = dlsym(RTLD_DEFAULT, "dgemm_batch_strided_");
+    *(void **)&gesv = dlsym(RTLD_DEFAULT, "dgesv_");
+    *(void **)&getri = dlsym(RTLD_DEFAULT, "dgetri_");
+    *(void **)&potrf = dlsym(RTLD_DEFAULT, "dpotrf_");
+    for (int i = 0; i < M * M; i++) {
+        x[i] = (i % M == i / M ? M : 0) + (i * 7 % 11) / 11.0;
+        y[i] = (i * 5 % 7) / 7.0;
+    }
+    dgemm_("N", "N", &n, &n, &n, &one, x, &n, y, &n, &zero, product, &n);
+    if (batch) {
+        const int half = M / 2, stride = half * M, two = 2;
+        batch("N", "N", &n, &half, &n, &one, x, &n, &(const int){ 0 }, y, &n, &stride, &zero, z, &n, &stride,
+              &two);
+    }
+    dsyrk_("L", "N", &n, &n, &one, y, &n, &zero, z, &n);
+    dtrsm_("L", "L", "N", "N", &n, &n, &one, x, &n, y, &n);
+    for (int i = 0; i < M * M; i++) z[i] = i % M == i / M ? M : 1 / (1.0 + i % M + i / M);
+    if (potrf) potrf("L", &n, z, &n, &info);
+    if (gesv) gesv(&n, &n, x, &n, pivots, y, &n, &info);
+    if (getri) getri(&n, x, &n, pivots, z, &size, &info);
+}
+
+static void rounding(int only)
+{
+    static const int modes[] = { FE_DOWNWARD, FE_UPWARD, FE_TOWARDZERO, FE_TONEAREST };
+    static double products[4][300 * 300];
+    bool kept = true, ordered = true;
+    int strictly = 0;
+    for (int i = only ? 3 : 0; i < (only ? 4 : 3); i++) {
+        fesetround(modes[i]);
+        every_routine(products[i]);
+        kept &= fegetround() == modes[i];
+    }
+    fesetround(FE_TONEAREST);
+    for (int i = 0; i < 300 * 300; i++) {
+        ordered &= products[0][i] <= products[1][i];
+        strictly += products[0][i] < products[1][i];
+    }
+    tell(kept, "rounding modes");
+    if (!only) tell(ordered && strictly > 1000, "rounded down and up, the product is enclosed");
+}
+
 /* The current context of this thread: none, then one of the program's own. */
 static void context(int count)
 {
@@ -257,6 +324,7 @@ int main(int argc, char **argv)
     alarm(100);
     fill();
     if (strcmp(what, "state") == 0) state(count);
+    else if (strcmp(what, "rounding") == 0) rounding(argc > 2);
     else if (strcmp(what, "context") == 0) context(count);
     else if (strcmp(what, "signals") == 0) signals(count);
     else if (strcmp(what, "interrupts") == 0) interrupts(count);

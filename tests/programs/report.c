@@ -5,6 +5,7 @@
    threads: sixteen threads, 2000 products each.
    fork: five products here, seven in a child that exits, none in one, one in a child that ends by _exit.
    closed: as calls, but stderr is closed and its number goes to the file `data`.
+   free: as calls, with stderr closed; its number is to be free after them.
    signal: a handler of SIGALRM exits amid the calls.
    leave: exits beside eight threads that multiply.
    loop: prints the nanoseconds that a product of 4 takes. */
@@ -115,6 +116,14 @@ static void closed(void)
     if (open("data", O_WRONLY | O_CREAT | O_TRUNC, 0600) == 2) calls();
 }
 
+/* The exit code: whether another file has the number. */
+static int leaves_free(void)
+{
+    close(2);
+    calls();
+    return fcntl(2, F_GETFD) != -1;
+}
+
 static void loop(void)
 {
     enum { OFTEN = 2000000 };
@@ -134,6 +143,7 @@ int main(int count, char **arguments)
     if (strcmp(what, "threads") == 0) threads(16, 2000, 1);
     if (strcmp(what, "fork") == 0) with_children();
     if (strcmp(what, "closed") == 0) closed();
+    if (strcmp(what, "free") == 0) return leaves_free();
     if (strcmp(what, "signal") == 0) until_signalled();
     if (strcmp(what, "loop") == 0) loop();
     if (strcmp(what, "leave") == 0) {

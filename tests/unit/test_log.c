@@ -37,6 +37,7 @@ static int listen_to(void (*speak)(void))
         dup2(output[1], 1);
         close(errors[0]);
         close(output[0]);
+        gpb_log_note_stderr();                       /* as if the library were loaded now */
         speak();
         _exit(0);
     }
@@ -120,6 +121,7 @@ static void say_nothing_heard(void)
     if (errno != ERANGE) _exit(1);
     int full = open("/dev/full", O_WRONLY);
     if (full != 2) _exit(2);
+    gpb_log_note_stderr();
     errno = EDOM;
     gpb_log_line("no room");
     if (errno != EDOM) _exit(3);
@@ -130,6 +132,30 @@ static void never_fails(void **state)
     (void)state;
     assert_int_equal(listen_to(say_nothing_heard), 0);
     assert_string_equal(heard, "");
+}
+
+/* A file of the program's has the number of stderr: it closed that, or never had one. */
+static void say_beside_a_file(void)
+{
+    const int home = dup(2), file = open("/tmp", O_TMPFILE | O_RDWR, 0600);
+    dup2(file, 2);
+    gpb_log_line("not for this file");
+    gpb_log_warn("nor is this");
+    if (lseek(file, 0, SEEK_END) != 0) _exit(1);
+    dup2(home, 2);
+    gpb_log_line("home again");
+    close(2);
+    gpb_log_note_stderr();
+    if (dup2(file, 2) != 2) _exit(2);
+    gpb_log_line("not for this file");
+    if (lseek(file, 0, SEEK_END) != 0) _exit(3);
+}
+
+static void spares_other_files(void **state)
+{
+    (void)state;
+    assert_int_equal(listen_to(say_beside_a_file), 0);
+    assert_string_equal(heard, "gpublas: home again\n");
 }
 
 /* A locale whose decimal point is a comma. It is made here, because Debian's own may not be installed. */
@@ -171,6 +197,7 @@ static void say_into_closed_pipe(void)
     sigset_t set;
     signal(SIGPIPE, SIG_DFL);
     if (pipe(ends) || dup2(ends[1], 2) != 2) _exit(1);
+    gpb_log_note_stderr();
     close(ends[0]);
     errno = ERANGE;
     gpb_log_line("to nobody");
@@ -258,6 +285,7 @@ int main(void)
         cmocka_unit_test(lines_always_debug_when_asked),
         cmocka_unit_test(long_lines_are_cut),
         cmocka_unit_test(never_fails),
+        cmocka_unit_test(spares_other_files),
         cmocka_unit_test(decimal_point_in_any_locale),
         cmocka_unit_test(survives_a_closed_pipe),
         cmocka_unit_test(no_cancellation_point),

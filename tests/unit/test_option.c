@@ -14,6 +14,7 @@
 #include <sys/wait.h>
 
 #include "include/gpublas.h"
+#include "src/service/log.h"
 #include "src/service/option.h"
 #include "tests/unit/golden.h"
 
@@ -34,6 +35,7 @@ static int with(const char *const *variables, int (*ask)(void))
     pid_t child = fork();
     if (child == 0) {
         dup2(errors[1], 2);
+        gpb_log_note_stderr();
         for (; *variables; variables += 2) setenv(variables[0], variables[1], 1);
         _exit(ask());
     }
