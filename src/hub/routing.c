@@ -234,11 +234,11 @@ static inline bool rounds_otherwise(void)
 static bool host_reaches(const gpb_call *call, bool libcuda, uint64_t now)
 {
     gpb_facts facts;
-    int cancel;
+    int before;
     if (gpb_place_probed_host(call, now)) return true;
-    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &before);
     gpb_place_facts(call, libcuda, &facts);
-    pthread_setcancelstate(cancel, NULL);
+    pthread_setcancelstate(before, NULL);
     return !gpb_facts_c_on_gpu(&facts) && !(gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
 }
 

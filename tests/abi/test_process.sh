@@ -42,8 +42,7 @@ for host in openblas netlib; do
     GPUBLAS_VERBOSE=1 preloaded $host ./process rounding > checks.out 2> checks.err
     expect "otherwise, $host: exit, checks right, calls on the GPU" '0 2 0' \
         "$? $(grep -c ^right checks.out) $(traced checks.err)"
-    at_least 9 \
-        "$(grep -c 'route=host why="a rounding mode other than to nearest"' checks.err)" 'on the host for that'
+    at_least 9 "$(grep -c 'route=host why="a rounding mode other' checks.err)" 'on the host for that'
 done
 # POSIX allows no siglongjmp out of a call. If only the host computes, we add no harm.
 offload=never checks 2 'siglongjmp out of calls that the host computes' preloaded openblas ./process \
