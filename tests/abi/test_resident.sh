@@ -75,7 +75,7 @@ for place in here device odd; do
 done
 GPUBLAS_MEMORY=70M ./trmm here 600 > trmm.out 2> trmm.err
 expect 'trmm without room for a result beside B: wrong' "0 as it was: 0" "$? $(tail -1 trmm.out)"
-for rule in cuLaunchKernel:{5,100} cuLaunchKernelEx:{1,50,150} cuMemcpy2DAsync:1 cuStreamWaitEvent:9 \
+for rule in cuLaunchKernel:{5,100} cuLaunchKernelEx:{1,50,100} cuMemcpy2DAsync:1 cuStreamWaitEvent:9 \
     cuStreamSynchronize:40; do
     FAKECUDA_FAIL=$rule:2 ./trmm device 600 sd > trmm.out 2> trmm.err
     expect "trmm, $rule fails: exit, calls that left B as it was" "0 as it was: 1" "$? $(tail -1 trmm.out)"
