@@ -17,6 +17,7 @@
 #include "src/service/json.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/traps.h"
 
 enum state { UNTRIED, ON, OFF };
 
@@ -61,9 +62,8 @@ void gpb_gpu_in_child(void)
    about threads that are inside it or work that is queued by then (one of 25 such exits hung, 2026-11-22,
    H200). So no new call begins on the GPU, and running calls leave the rest to the host and are waited for.
    The wait has a limit, because this thread may itself be inside such a call, in a signal handler. */
-static void leave(void)
+__attribute__((noinline)) static void wait_for_calls(void)
 {
-    if (atomic_load(&leaving)) return;
     ends = pthread_self();
     leave_until_s = gpb_clock_s() + LEAVE_S;
     atomic_store(&leaving, true);
@@ -71,6 +71,15 @@ static void leave(void)
     if (!gpb_gpu_possible()) return;
     while ((!gpb_lanes_idle() || atomic_load(&occupied)) && gpb_clock_s() < leave_until_s)
         nanosleep(&(struct timespec){ 0, 100000 }, NULL);
+}
+
+static void leave(void)
+{
+    if (atomic_load(&leaving)) return;
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    wait_for_calls();
+    gpb_traps_release(&traps);
 }
 
 /* The host BLAS is ending, too. OpenBLAS 0.3.21 dies in 1 of 20 such exits if it is computing then, and in

@@ -23,6 +23,7 @@
 #include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/traps.h"
 
 #define EMBEDDED_ONLY ((void *)1)
 #define NO_HOST ((void *)1)
@@ -157,6 +158,8 @@ void *gpb_next(enum gpb_symbol symbol)
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
     const int before = errno, cancel = gpb_linker_enter();
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
     const char *way;
     address = search(symbol, &way);
     note_threads(&gpb_symbol_rows[symbol], gpb_adapt_behind(symbol, address));
@@ -164,6 +167,7 @@ void *gpb_next(enum gpb_symbol symbol)
     atomic_store_explicit(&ways[symbol], way, memory_order_relaxed);
     atomic_store_explicit(&found[symbol], address, memory_order_release);
     gpb_log_debug("the host's %s is in %s", gpb_symbol_rows[symbol].name, gpb_next_file(symbol));
+    gpb_traps_release(&traps);
     errno = before;
     return address;
 }

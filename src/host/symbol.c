@@ -9,6 +9,7 @@
 #include "src/host/next.h"
 #include "src/host/watch.h"
 #include "src/service/log.h"
+#include "src/service/traps.h"
 
 /* Doors and embedded functions have different signatures; the table needs only their addresses. */
 #define DOOR_(name) void gpb_door_##name(void);
@@ -59,7 +60,7 @@ static void *target_of(unsigned number)
 }
 
 /* The slot stays as it was if the caller decides where each call goes. */
-static void *settle(unsigned number, const void *caller)
+__attribute__((noinline)) static void *settle(unsigned number, const void *caller)
 {
     const bool plain = gpb_symbol_plain(number);
     if (plain && atomic_load(&aside) == BY_CALLER) {
@@ -84,9 +85,12 @@ void gpb_symbol_on_first(void (*first)(void)) { atomic_store(&on_first, first); 
 void *gpb_symbol_bind(unsigned number, const void *caller)
 {
     const int before = errno;                           /* the caller's, to which this is a BLAS call */
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
     void (*first)(void) = atomic_exchange(&on_first, NULL);
     if (first) first();
     void *target = settle(number, caller);
+    gpb_traps_release(&traps);
     errno = before;
     return target;
 }

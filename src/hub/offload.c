@@ -30,6 +30,7 @@
 #include "src/service/ranges.h"
 #include "src/service/stats.h"
 #include "src/service/touch.h"
+#include "src/service/traps.h"
 
 /* The frame in which this thread last entered the host BLAS. A host's cblas_sgemm may call sgemm_ by name
    (netlib, BLIS). That call comes back to our door deeper in the stack and is not a new one. This is a frame
@@ -178,7 +179,7 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *recor
     return false;
 }
 
-static bool offload(const gpb_call *call, gpb_host_call *record)
+__attribute__((noinline)) static bool offload(const gpb_call *call, gpb_host_call *record)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
@@ -215,15 +216,17 @@ static bool offload(const gpb_call *call, gpb_host_call *record)
 bool gpb_offload(const gpb_call *call, gpb_host_call *record)
 {
     const int before = errno;
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
     const bool done = offload(call, record);
     if (done) gpb_ranges_end(record->range);
+    gpb_traps_release(&traps);
     errno = before;
     return done;
 }
 
-void gpb_offload_done(const gpb_host_call *record)
+__attribute__((noinline)) static void note_done(const gpb_host_call *record)
 {
-    if (!record->call) return;
     inside = NULL;
     gpb_routing_leave_host();
     gpb_ranges_end(record->range);
@@ -233,6 +236,15 @@ void gpb_offload_done(const gpb_host_call *record)
     if (record->modelled_s > 0)
         gpb_machine_host_took(record->call, record->threads, record->modelled_s, seconds);
     count_host(record, lost_s);
+}
+
+void gpb_offload_done(const gpb_host_call *record)
+{
+    if (!record->call) return;
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    note_done(record);
+    gpb_traps_release(&traps);
 }
 
 void gpb_offload_or_host(const gpb_call *call)

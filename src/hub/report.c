@@ -23,6 +23,7 @@
 #include "src/service/log.h"
 #include "src/service/option.h"
 #include "src/service/output.h"
+#include "src/service/traps.h"
 
 /* The table has so many lines, and one for the rest; JSON has all. */
 enum { SHOWN = 30, LINES = 256, REASONS = 6, DOORS = 256 };
@@ -319,10 +320,10 @@ static void write_to(report *r, int fd, bool json)
 
 /* ---- when the program asks */
 
-__attribute__((visibility("default"))) int gpublas_report_calls(int fd, int json)
+__attribute__((noinline)) static int report_calls(int fd, int json)
 {
     report *r = calloc(1, sizeof *r);
-    if (!r) return -1;
+    if (!r) return ENOMEM;
     gather(r);
     int failed = calls_of(&r->all) == 0 && !gpb_option_reports() ? ENODATA : 0;
     if (!failed) {
@@ -330,6 +331,15 @@ __attribute__((visibility("default"))) int gpublas_report_calls(int fd, int json
         failed = r->failed;
     }
     free(r);
+    return failed;
+}
+
+__attribute__((visibility("default"))) int gpublas_report_calls(int fd, int json)
+{
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    const int failed = report_calls(fd, json);
+    gpb_traps_release(&traps);
     if (failed) errno = failed;
     return failed ? -1 : 0;
 }
@@ -346,7 +356,7 @@ static void write_file(report *r, const char *wanted)
     if (r->failed) gpb_log_warn("GPUBLAS_REPORT=%s: %s", wanted, gpb_output_reason(r->failed));
 }
 
-static void write_report(const char *where)
+__attribute__((noinline)) static void write_report(const char *where)
 {
     static report at_end;
     gather(&at_end);
@@ -360,6 +370,9 @@ __attribute__((destructor)) static void end(void)
     int cancel;
     if (!gpb_option_reports()) return;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
     write_report(gpb_option_text(GPB_OPTION_REPORT));
+    gpb_traps_release(&traps);
     pthread_setcancelstate(cancel, NULL);
 }

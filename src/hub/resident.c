@@ -22,6 +22,7 @@
 #include "src/service/ranges.h"
 #include "src/service/stats.h"
 #include "src/service/touch.h"
+#include "src/service/traps.h"
 
 /* INFO of a matrix that nobody can reach: as of an illegal argument, because LAPACK has no other. */
 enum { UNREACHED = -3 };
@@ -146,7 +147,7 @@ static bool is_unreachable(const gpb_facts *facts)
     return unreachable;
 }
 
-static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
+__attribute__((noinline)) static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
 {
     const gpb_policy user = gpb_routing_policy();
     const gpb_call call = gpb_resident_equivalent(w);
@@ -203,7 +204,11 @@ enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *in
         *info = 0;
         return GPB_RESIDENT_DONE;
     }
-    const enum gpb_resident_answer answer = nothing || forbidden ? GPB_RESIDENT_BY_CALLS : offload(w, info);
+    if (nothing || forbidden) return GPB_RESIDENT_BY_CALLS;
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    const enum gpb_resident_answer answer = offload(w, info);
+    gpb_traps_release(&traps);
     errno = before;
     return answer;
 }

@@ -23,6 +23,7 @@
 #include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/option.h"
+#include "src/service/traps.h"
 
 /* Nanoseconds that the GPU would have saved on calls that went to the host only because it was not
    started. */
@@ -210,7 +211,7 @@ gpb_plan gpb_routing_predict(const gpb_call *call, const gpb_policy *user, gpb_f
     return gpb_decide(call, facts, user);
 }
 
-double gpb_routing_gain(const gpb_call *call)
+__attribute__((noinline)) static double gain(const gpb_call *call)
 {
     const gpb_policy user = gpb_routing_policy();
     bool libcuda;
@@ -220,6 +221,15 @@ double gpb_routing_gain(const gpb_call *call)
     const gpb_plan plan = gpb_decide(call, &facts, &user);
     if (!(plan.gpu || plan.waits) || gpb_facts_on_gpu(&facts)) return 0;
     return user.offload == GPB_OFFLOAD_AUTO ? plan.host_s / plan.gpu_s : HUGE_VAL;
+}
+
+double gpb_routing_gain(const gpb_call *call)
+{
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    const double times = gain(call);
+    gpb_traps_release(&traps);
+    return times;
 }
 
 /* As GPUs do not. A program that rounds downwards and upwards (interval arithmetic) relies on what that

@@ -25,6 +25,7 @@
 #include "src/service/log.h"
 #include "src/service/option.h"
 #include "src/service/thread.h"
+#include "src/service/traps.h"
 
 /* A program that is not known is worth remembering from here on. A start costs several times that. */
 #define WORTH_S 0.02
@@ -179,12 +180,20 @@ static void wait_until_saved(void)
     atomic_flag_clear(&saving);
 }
 
-__attribute__((destructor)) static void end(void)
+__attribute__((noinline)) static void finish(void)
 {
     note_environment();
     if (atomic_load(&unkept) || is_nothing()) return;
     wait_until_saved();
     if (begin_to_save()) wait_until_saved();
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    finish();
+    gpb_traps_release(&traps);
 }
 
 /* ---- the beginning */

@@ -20,6 +20,7 @@
 #include "src/service/output.h"
 #include "src/service/stats.h"
 #include "src/service/text.h"
+#include "src/service/traps.h"
 
 enum { PAGE = 16384, EVENT = 1024, UNOPENED = -1, OPENING = -2, CLOSED = -3 };
 
@@ -237,7 +238,7 @@ void gpb_events_in_child(void)
 
 /* Nobody else writes from here on, but for those who are at it. Their pages are given a little time; a page
    that is not given back is that of the thread which a signal interrupted, and what is in it is whole. */
-__attribute__((destructor)) static void end(void)
+__attribute__((noinline)) static void finish(void)
 {
     enum { TRIES = 100 };
     char text[EVENT];
@@ -250,4 +251,12 @@ __attribute__((destructor)) static void end(void)
     }
     if (atomic_load(&lost)) gpb_log_warn("GPUBLAS_TRACE: %u events are missing", atomic_load(&lost));
     gpb_log_write(fd, text, print(text, "\n]\n"));
+}
+
+__attribute__((destructor)) static void end(void)
+{
+    gpb_traps traps;
+    gpb_traps_hold(&traps);
+    finish();
+    gpb_traps_release(&traps);
 }

@@ -33,6 +33,22 @@ FAKECUDA_FAIL=cuMemcpyHtoDAsync:1+:2 preloaded openblas ./process state 8 > chec
 expect 'state of the process, every copy failing: exit, checks, lines' '0 8 1' \
     "$? $(grep -c ^right checks.out) $(wc -l < checks.err)"
 checks 3 'the current CUDA context' preloaded openblas ./process context 10
+# Exceptions that the program traps, in calls and at the end, with all that we may have to say and to save.
+for offload in always auto never; do
+    checks 3 "everything traps, $offload" preloaded openblas ./process traps
+    for host in openblas netlib; do
+        GPUBLAS_VERBOSE=2 GPUBLAS_REPORT=1 GPUBLAS_TRACE=traps.json \
+            GPUBLAS_CALIBRATION=$PWD/traps/calibration \
+            preloaded $host ./process traps > checks.out 2> checks.err
+        expect "everything traps, $offload, $host, all is told: exit, checks right" '0 3' \
+            "$? $(grep -c ^right checks.out)"
+    done
+done
+GPUBLAS_VERIFY=1 offload=always checks 3 'everything traps, products verified' preloaded openblas \
+    ./process traps
+GPUBLAS_HOST_BLAS=embedded checks 3 'everything traps, embedded' preloaded openblas ./process traps
+checks 4 "and the host's arithmetic still does" preloaded openblas ./process traps host
+offload=always
 # Rounding modes that a GPU has not: a product, a batch, Level 3 and LAPACK's solvers. To nearest all are the
 # GPU's.
 GPUBLAS_VERBOSE=1 preloaded openblas ./process rounding nearest > checks.out 2> checks.err

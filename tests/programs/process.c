@@ -151,6 +151,56 @@ static void rounding(int only)
     if (!only) tell(ordered && strictly > 1000, "rounded down and up, the product is enclosed");
 }
 
+/* Exceptions that the program traps: its own, in the host's arithmetic, and none of ours. Products of
+   integers and the solution of 4 X = B are exact. What follows is up to the end of the program. */
+static sigjmp_buf trapped;
+static void on_trap(int number) { siglongjmp(trapped, number); }
+
+static void traps(int caught)
+{
+    enum { M = 256 };
+    static double x[M * M], y[M * M], z[M * M];
+    static int pivots[M];
+    const int n = M;
+    const double one = 1;
+    int info = 0;
+    bool answers = true, control = true, flags = true;
+    unsigned short x87_mode;
+    void (*gesv)(const int *, const int *, double *, const int *, int *, double *, const int *, int *);
+    *(void **)&gesv = dlsym(RTLD_DEFAULT, "dgesv_");
+    for (int i = 0; i < M * M; i++) {
+        x[i] = i % M == i / M ? 4 : 0;
+        y[i] = i % 8;
+    }
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_ALL_EXCEPT);
+    for (int round = 0; round < 20; round++) {
+        call(shared_c);
+        if (round == 11) dgemm_("N", "N", &n, &n, &n, &one, x, &n, y, &n, &one, z, &n);
+        if (gesv && round == 12) gesv(&n, &n, x, &n, pivots, y, &n, &info);
+        __asm__ volatile("fnstcw %0" : "=m"(x87_mode));
+        control &= (x87_mode & 0x3d) == 0 && (_mm_getcsr() & 0x1e80) == 0;
+        flags &= !(_mm_getcsr() & 0x3d);             /* all but that of denormals */
+        answers &= is_right(shared_c);
+    }
+    for (int i = 0; gesv && i < M * M; i++) answers &= y[i] == i % 8 / 4.0;
+    tell(answers && info == 0, "answers while everything traps");
+    tell(control, "what is trapped");
+    tell(flags, "no exception is raised");
+    if (!caught) return;
+    signal(SIGFPE, on_trap);
+    fedisableexcept(FE_ALL_EXCEPT);
+    for (int i = 0; i < N * N; i++) a[i] /= 3;
+    feclearexcept(FE_ALL_EXCEPT);
+    feenableexcept(FE_ALL_EXCEPT);
+    if (!sigsetjmp(trapped, 1)) {
+        call(shared_c);
+        return tell(false, "the host's exceptions are trapped");
+    }
+    signal(SIGFPE, SIG_DFL);
+    tell(true, "the host's exceptions are trapped");
+}
+
 /* The current context of this thread: none, then one of the program's own. */
 static void context(int count)
 {
@@ -325,6 +375,7 @@ int main(int argc, char **argv)
     fill();
     if (strcmp(what, "state") == 0) state(count);
     else if (strcmp(what, "rounding") == 0) rounding(argc > 2);
+    else if (strcmp(what, "traps") == 0) traps(argc > 2);
     else if (strcmp(what, "context") == 0) context(count);
     else if (strcmp(what, "signals") == 0) signals(count);
     else if (strcmp(what, "interrupts") == 0) interrupts(count);
