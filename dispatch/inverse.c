@@ -9,6 +9,48 @@ bool gpb_inverse_legal(const gpb_inverse *t)
     return t->uplo && t->diag && t->n >= 0 && t->lda >= max(1, t->n);
 }
 
+/* TRSM with the columns [first, last) of its rows above row `rows`. */
+static gpb_triangular on_columns(const gpb_inverse *u, int64_t rows, int64_t first, int64_t last)
+{
+    return (gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type, .width = u->width,
+                             .side = 'R', .uplo = 'U', .trans = 'N', .diag = u->diag, .m = rows,
+                             .n = last - first, .alpha = 1, .a = gpb_inverse_at(u, first, first),
+                             .lda = u->lda, .b = gpb_inverse_at(u, 0, first), .ldb = u->lda };
+}
+
+gpb_inverse_columns gpb_inverse_next(const gpb_inverse *u, int64_t first, int64_t last)
+{
+    gpb_inverse_columns to = { .multiply = on_columns(u, first, first, last),
+                               .divide = on_columns(u, first, first, last), .block = *u };
+    to.multiply.solves = false;
+    to.multiply.side = 'L';
+    to.multiply.alpha = -1;
+    to.multiply.a = u->a;
+    to.block.n = last - first;
+    to.block.a = gpb_inverse_at(u, first, first);
+    return to;
+}
+
+gpb_inverse_division gpb_inverse_divide(const gpb_inverse *u, int64_t first, int64_t last, const void *l,
+                                        int64_t ldl)
+{
+    const int64_t columns = last - first, bytes = (int64_t)gpb_type_bytes(u->type);
+    gpb_inverse_division to = {
+        .product = { .symbol = u->symbol, .type = u->type, .width = u->width, .m = u->n, .n = columns,
+                     .k = u->n - last, .alpha = -1, .beta = 1, .batch = 1,
+                     .x = { { .base = gpb_inverse_at(u, 0, last), .ld = u->lda, .trans = 'N' },
+                            { .base = (const char *)l + columns * bytes, .ld = ldl, .trans = 'N' },
+                            { .base = gpb_inverse_at(u, 0, first), .ld = u->lda, .trans = 'N',
+                              .uplo = 'G' } } },
+        .divide = on_columns(u, u->n, first, last)
+    };
+    to.divide.uplo = 'L';
+    to.divide.diag = 'U';
+    to.divide.a = l;
+    to.divide.lda = ldl;
+    return to;
+}
+
 gpb_inverse_halves gpb_inverse_halve(const gpb_inverse *t)
 {
     const int64_t half = gpb_halves_first(t->n), rest = t->n - half;

@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: MIT */
 /* The inverse of a triangle by halves: two solves divide the rectangle between its two triangles by both of
-   them, and each triangle is inverted. Nothing is multiplied by an inverse. Pure. */
+   them, and each triangle is inverted. Nothing is multiplied by an inverse.
+
+   The inverse from LU's factors by columns, as LAPACK's getri: U^-1 in the place of U from the first column
+   to the last, then X of X L = U^-1 in the place of both from the last to the first; X's columns in another
+   order are the inverse. What is there and what is not yet replaced suffice for the rest at any time.
+   Pure. */
 #ifndef GPB_INVERSE_H
 #define GPB_INVERSE_H
 
@@ -29,6 +34,25 @@ static inline void *gpb_inverse_at(const gpb_inverse *t, int64_t row, int64_t co
 {
     return (char *)t->a + (row + col * t->lda) * (int64_t)gpb_type_bytes(t->type);
 }
+/* The next columns [first, last) of U^-1: the rectangle above their block on the diagonal is multiplied by -1
+   and the columns of U^-1 before, and divided by the block, which is then inverted. */
+typedef struct gpb_inverse_columns {
+    gpb_triangular multiply, divide;
+    gpb_inverse block;
+} gpb_inverse_columns;
+
+/* Columns [first, last) of X, where those behind are and these are U^-1's: the product of those behind with
+   what of L lies below the block is taken from them, and its triangle divides them. */
+typedef struct gpb_inverse_division {
+    gpb_call product;            /* k = 0: nothing is behind */
+    gpb_triangular divide;
+} gpb_inverse_division;
+
+/* Both for the upper triangle u. */
+gpb_inverse_columns gpb_inverse_next(const gpb_inverse *u, int64_t first, int64_t last);
+/* l: columns [first, last) of L, of which the first row there is row `first` of the matrix. */
+gpb_inverse_division gpb_inverse_divide(const gpb_inverse *u, int64_t first, int64_t last, const void *l,
+                                        int64_t ldl);
 /* For orders of 2 and more. */
 gpb_inverse_halves gpb_inverse_halve(const gpb_inverse *triangle);
 

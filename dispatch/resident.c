@@ -41,7 +41,8 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *t)
 bool gpb_resident_overwrites(const gpb_resident *w)
 {
     const gpb_triangular *t = w->triangular;
-    return w->inverts || (t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N'));
+    const bool from_right = t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N');
+    return from_right || (w->inverts && !gpb_resident_inverts_lu(w));
 }
 
 /* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,
@@ -53,6 +54,12 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
+int64_t gpb_resident_inverse_block(const gpb_resident *w)
+{
+    enum { LEAST = 256, BLOCKS = 16 };
+    return max(LEAST, round_up(ceil_div(w->system.a.n, BLOCKS), 64));
+}
+
 /* A triangle's launch takes longer for its operations than a product does, but a level more is a batch of
    small products. At 4096 an H200 takes 1.69, 1.77, 1.85 ms in d for triangles of 256, 128, 64, in s 0.97,
    0.99, 0.99, in c 2.45 and 2.74 for 128 and 64 (256 was not measured), in z 4.93 and 5.05. */
@@ -61,6 +68,11 @@ int64_t gpb_resident_level(const gpb_resident *w)
     enum { OF_C = 128 };
     const enum gpb_type type = w->system.a.type;
     return type == GPB_TYPE_c ? OF_C : GPB_TRIANGLE_ORDER(gpb_type_bytes(type));
+}
+
+int64_t gpb_resident_beside(const gpb_resident *w)
+{
+    return gpb_resident_inverts_lu(w) ? gpb_resident_inverse_block(w) : 0;
 }
 
 int64_t gpb_resident_b_rows(const gpb_resident *w)
@@ -190,7 +202,7 @@ int64_t gpb_resident_bytes(const gpb_resident *w)
 {
     const gpb_factor *f = &w->system.a;
     const int64_t element = (int64_t)gpb_type_bytes(f->type), ld = gpb_resident_ld(w);
-    const int64_t cols = f->n + gpb_resident_b_cols(w);
+    const int64_t cols = f->n + gpb_resident_b_cols(w) + gpb_resident_beside(w);
     const int64_t pivots = 8 + gpb_factor_order(f) * (4 + 4 + 2 * (int64_t)sizeof(gpb_row_move));
     const int64_t slots = 2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES;
     return round_up(ld * cols * element, 256) + round_up(pivots, 256) + round_up(slots, 256)

@@ -41,6 +41,12 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
 /* True if the columns that come home take the place of something that the others are computed from: the host
    could not compute the rest after a failure. */
 bool gpb_resident_overwrites(const gpb_resident *work);
+/* getri: by columns in the factors' place (dispatch/inverse.h), in blocks of so many. */
+static inline bool gpb_resident_inverts_lu(const gpb_resident *work)
+{
+    return work->inverts && gpb_factor_is_lu(&work->system.a);
+}
+int64_t gpb_resident_inverse_block(const gpb_resident *work);
 /* Columns of B that are computed together and go home while others are computed, if home is the host. */
 int64_t gpb_resident_panel(const gpb_resident *work);
 /* The order of the triangles on the diagonal that TRMM by levels begins with. */
@@ -48,6 +54,8 @@ int64_t gpb_resident_level(const gpb_resident *work);
 /* Rows and columns of B; 0 columns if there is none. */
 int64_t gpb_resident_b_rows(const gpb_resident *work);
 int64_t gpb_resident_b_cols(const gpb_resident *work);
+/* Columns of the arena beside B: for a block of L (getri), where X's takes its place. */
+int64_t gpb_resident_beside(const gpb_resident *work);
 
 /* A product that takes as many operations as all of it, on operands of that size: what predictions and
    decisions are made from, and where `where` of the facts comes from. */

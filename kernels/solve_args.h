@@ -221,10 +221,11 @@ typedef struct gpb_mirror_args {
 } gpb_mirror_args;
 
 /* Of the rows x cols matrix `from` the elements (i, j) at and below i = j + diagonal (lower), or at and above
-   it. */
+   it. Column j of `to` is column columns[j] of `from`, or j if there are none. */
 typedef struct gpb_trapezoid_args {
     const void *from;
     void *to;
+    const int32_t *columns;
     int64_t ldfrom, ldto, rows, cols, diagonal;
     int32_t lower;
 } gpb_trapezoid_args;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT */
-/* A triangle, or a piece of one, from one matrix to another. One copy of the driver's cannot follow a
-   triangle, and one for each column takes 4 us (H200). */
+/* A triangle, or a piece of one, from one matrix to another, or columns in another order. One copy of the
+   driver's cannot follow a triangle, and one for each column takes 4 us (H200). */
 #ifndef GPB_SOLVE_TRAPEZOID_CUH
 #define GPB_SOLVE_TRAPEZOID_CUH
 
@@ -15,7 +15,8 @@ template <class T> static __device__ __forceinline__ void gpb_trapezoid(const gp
 #pragma unroll 8
     for (int64_t j = j0; j < j0 + GPB_TRAPEZOID_COLUMNS; j++) {
         if (i >= g.rows || j >= g.cols || (g.lower ? i < j + g.diagonal : i > j + g.diagonal)) continue;
-        gpb_element_put((T *)g.to + i + j * g.ldto, gpb_element_at((const T *)g.from + i + j * g.ldfrom));
+        const int64_t of = g.columns ? g.columns[j] : j;
+        gpb_element_put((T *)g.to + i + j * g.ldto, gpb_element_at((const T *)g.from + i + of * g.ldfrom));
     }
 }
 

@@ -82,22 +82,35 @@ static gpb_crew_job *claim(seat *s)
 
 static void do_job(const gpb_crew_job *job)
 {
-    if (job->digest.to) gpb_digest_columns(&job->digest);
-    else gpb_copy2d(&job->rectangle);
+    switch (job->kind) {
+    case GPB_CREW_COPY: gpb_copy2d(&job->of.rectangle); break;
+    case GPB_CREW_DIGEST: gpb_digest_columns(&job->of.digest); break;
+    case GPB_CREW_COLUMNS: gpb_columns_move(&job->of.columns); break;
+    }
+}
+
+static size_t bytes_of(const gpb_crew_job *job)
+{
+    const gpb_copy2d_job *copy = &job->of.rectangle;
+    const gpb_digest_job *digest = &job->of.digest;
+    const gpb_columns_job *columns = &job->of.columns;
+    switch (job->kind) {
+    case GPB_CREW_DIGEST: return (size_t)(digest->rows * (digest->last - digest->first)) * digest->element;
+    case GPB_CREW_COLUMNS: return (size_t)(columns->rows * columns->count) * columns->element;
+    default: return (size_t)(copy->rows * copy->cols) * copy->element;
+    }
 }
 
 static void do_traced(const gpb_crew_job *job)
 {
+    static const char *const names[] = { [GPB_CREW_COPY] = "copy", [GPB_CREW_DIGEST] = "digest",
+                                         [GPB_CREW_COLUMNS] = "columns" };
     char members[64];
-    const gpb_copy2d_job *copy = &job->rectangle;
-    const gpb_digest_job *digest = &job->digest;
-    const size_t bytes = digest->to
-                         ? (size_t)(digest->rows * (digest->last - digest->first)) * digest->element
-                         : (size_t)(copy->rows * copy->cols) * copy->element;
+    const size_t bytes = bytes_of(job);
     const double begin_s = gpb_clock_s();
     do_job(job);
     snprintf(members, sizeof members, "\"bytes\": %zu", bytes);
-    gpb_events_add("copy", digest->to ? "digest" : "copy", begin_s, gpb_clock_s(), members);
+    gpb_events_add("copy", names[job->kind], begin_s, gpb_clock_s(), members);
 }
 
 static void finish(gpb_crew_job *job)
@@ -322,13 +335,18 @@ void gpb_crew_begin(gpb_crew_queue *queue)
     queue->seat->queue = queue;
 }
 
-static bool post_job(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle, const gpb_digest_job *digest)
+/* The next job's place. NULL: there is none. */
+static gpb_crew_job *place_for(gpb_crew_queue *queue, enum gpb_crew_kind kind)
 {
-    if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
-    gpb_crew_job *job = &queue->jobs[queue->posted++ % GPB_CREW_JOBS];
-    job->digest.to = NULL;
-    if (digest) job->digest = *digest;
-    else job->rectangle = *rectangle;
+    if (queue->posted - queue->reaped == GPB_CREW_JOBS) return NULL;
+    gpb_crew_job *job = &queue->jobs[queue->posted % GPB_CREW_JOBS];
+    job->kind = kind;
+    return job;
+}
+
+static bool post(gpb_crew_queue *queue, gpb_crew_job *job)
+{
+    queue->posted++;
     atomic_store_explicit(&job->done, false, memory_order_relaxed);
     if (queue->seat) {
         atomic_store(&queue->seat->posted, queue->first + queue->posted);
@@ -341,12 +359,26 @@ static bool post_job(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle, con
 
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
 {
-    return post_job(queue, rectangle, NULL);
+    gpb_crew_job *job = place_for(queue, GPB_CREW_COPY);
+    if (!job) return false;
+    job->of.rectangle = *rectangle;
+    return post(queue, job);
 }
 
 bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *digest)
 {
-    return post_job(queue, NULL, digest);
+    gpb_crew_job *job = place_for(queue, GPB_CREW_DIGEST);
+    if (!job) return false;
+    job->of.digest = *digest;
+    return post(queue, job);
+}
+
+bool gpb_crew_post_columns(gpb_crew_queue *queue, const gpb_columns_job *columns)
+{
+    gpb_crew_job *job = place_for(queue, GPB_CREW_COLUMNS);
+    if (!job) return false;
+    job->of.columns = *columns;
+    return post(queue, job);
 }
 
 bool gpb_crew_reap(gpb_crew_queue *queue)

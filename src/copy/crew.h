@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT */
-/* The crew: threads that copy rectangles between the program's matrices and pinned memory, and take digests,
-   for all calls of the process. They never enter the CUDA driver, so nothing that they do can fail. A call's
-   own thread posts jobs into a queue of its own and reaps them in the same order. It does jobs itself when
-   it would otherwise wait, because there may be no workers at all (one core, no threads allowed, a forked
-   child). */
+/* The crew: threads that copy rectangles between the program's matrices and pinned memory, take digests and
+   move columns, for all calls of the process. They never enter the CUDA driver, so nothing that they do can
+   fail. A call's own thread posts jobs into a queue of its own and reaps them in the same order. It does jobs
+   itself when it would otherwise wait, because there may be no workers at all (one core, no threads allowed,
+   a forked child). */
 #ifndef GPB_CREW_H
 #define GPB_CREW_H
 
@@ -11,15 +11,22 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "src/copy/columns.h"
 #include "src/copy/copy2d.h"
 #include "src/copy/digest.h"
 
 /* Fewer workers than GPB_CREW_FEW do not fill the link (six fill one direction of PCIe gen5). */
 enum { GPB_CREW_JOBS = 512, GPB_CREW_FEW = 8 };
 
+enum gpb_crew_kind { GPB_CREW_COPY, GPB_CREW_DIGEST, GPB_CREW_COLUMNS };
+
 typedef struct gpb_crew_job {
-    gpb_copy2d_job rectangle;
-    gpb_digest_job digest;                   /* instead of it, if it has where to add it */
+    enum gpb_crew_kind kind;
+    union {
+        gpb_copy2d_job rectangle;
+        gpb_digest_job digest;
+        gpb_columns_job columns;
+    } of;
     atomic_bool done;
 } gpb_crew_job;
 
@@ -42,6 +49,8 @@ void gpb_crew_begin(gpb_crew_queue *queue);
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *job);
 /* The same of columns whose digest is added up. */
 bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *job);
+/* The same of rows whose columns are moved. */
+bool gpb_crew_post_columns(gpb_crew_queue *queue, const gpb_columns_job *job);
 /* True: the oldest job that was not reaped is done, its effects are visible, and it is now reaped. */
 bool gpb_crew_reap(gpb_crew_queue *queue);
 /* Does the next job that nobody has taken. False: there is none. */

@@ -88,17 +88,6 @@ static void host_invert(void *where, const gpb_inverse *t)
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
-void gpb_lapack_host_invert_lu(const gpb_factor *f, void *work, int64_t lwork)
-{
-    static const gpb_next_names getris = GPB_NEXT_NAMES(getri);
-    int64_t info = 0;
-    void (*getri)(GPB_GETRI_PARAMS(void, int64_t));
-    *(void **)&getri = gpb_next_of(getris, f->type, f->width);
-    inside++;
-    getri(&f->n, f->a, &f->lda, f->ipiv, work, &lwork, &info);
-    inside--;
-}
-
 void gpb_lapack_host_invert_cholesky(const gpb_factor *f)
 {
     static const gpb_next_names potris = GPB_NEXT_NAMES(potri);
@@ -281,28 +270,17 @@ static void take_out(const gpb_inverse *u, int64_t first, int64_t columns, char 
     }
 }
 
-/* X L = U^-1 from the last block of columns to the first, X in the place of U^-1: from each block the product
-   of those behind it with the block of L below its triangle is taken, and the triangle divides the rest. */
-static void divide_by_l(const gpb_inverse *u, char *work, int64_t width, const gpb_lapack_parts *parts)
+/* X L = U^-1 from the last block of columns before `end` to the first, X in the place of U^-1. The columns
+   from `end` on are X's. */
+static void divide_by_l(const gpb_inverse *u, int64_t end, char *work, int64_t width,
+                        const gpb_lapack_parts *parts)
 {
-    const int64_t n = u->n;
-    for (int64_t first = (n - 1) / width * width; first >= 0; first -= width) {
-        const int64_t columns = min(width, n - first), behind = n - first - columns, ld = n - first;
-        void *block = gpb_inverse_at(u, 0, first);
-        take_out(u, first, columns, work);
-        const gpb_call product = {
-            .symbol = u->symbol, .type = u->type, .width = u->width, .m = n, .n = columns, .k = behind,
-            .alpha = -1, .beta = 1, .batch = 1,
-            .x = { { .base = gpb_inverse_at(u, 0, first + columns), .ld = u->lda, .trans = 'N' },
-                   { .base = work + (size_t)columns * gpb_type_bytes(u->type), .ld = ld, .trans = 'N' },
-                   { .base = block, .ld = u->lda, .trans = 'N', .uplo = 'G' } }
-        };
-        if (behind) parts->multiply(parts->where, &product);
-        const gpb_triangular by_l = { .symbol = u->symbol, .solves = true, .type = u->type,
-                                      .width = u->width, .side = 'R', .uplo = 'L', .trans = 'N', .diag = 'U',
-                                      .m = n, .n = columns, .alpha = 1, .a = work, .lda = ld, .b = block,
-                                      .ldb = u->lda };
-        parts->triangular(parts->where, &by_l);
+    for (int64_t last = end, first; last > 0; last = first) {
+        first = (last - 1) / width * width;
+        take_out(u, first, last - first, work);
+        const gpb_inverse_division by_l = gpb_inverse_divide(u, first, last, work, u->n - first);
+        if (by_l.product.k) parts->multiply(parts->where, &by_l.product);
+        parts->triangular(parts->where, &by_l.divide);
     }
 }
 
@@ -319,15 +297,34 @@ static void swap_columns(const gpb_inverse *u, const void *ipiv, char *work)
     }
 }
 
+static gpb_inverse u_of(const gpb_factor *lu)
+{
+    return (gpb_inverse){ .symbol = lu->symbol, .type = lu->type, .width = lu->width, .uplo = 'U',
+                          .diag = 'N', .n = lu->n, .a = lu->a, .lda = lu->lda };
+}
+
 int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns, const gpb_lapack_parts *parts)
 {
-    const gpb_inverse u = { .symbol = lu->symbol, .type = lu->type, .width = lu->width, .uplo = 'U',
-                             .diag = 'N', .n = lu->n, .a = lu->a, .lda = lu->lda };
+    const gpb_inverse u = u_of(lu);
     const int64_t info = gpb_lapack_invert(&u, parts);
     if (info || !u.n) return info;
-    divide_by_l(&u, work, columns, parts);
+    divide_by_l(&u, u.n, work, columns, parts);
     swap_columns(&u, lu->ipiv, work);
     return 0;
+}
+
+void gpb_lapack_invert_lu_go_on(const gpb_factor *lu, int64_t done, void *work, int64_t columns)
+{
+    const gpb_lapack_parts *host = &gpb_lapack_host;
+    const gpb_inverse u = u_of(lu);
+    if (done < u.n) {
+        const gpb_inverse_columns rest = gpb_inverse_next(&u, done, u.n);
+        host->triangular(NULL, &rest.multiply);
+        host->triangular(NULL, &rest.divide);
+        host->invert(NULL, &rest.block);
+    }
+    divide_by_l(&u, min(u.n, 2 * u.n - done), work, columns, host);
+    swap_columns(&u, lu->ipiv, work);
 }
 
 void gpb_lapack_square(const gpb_factor *f, const gpb_lapack_parts *parts)

@@ -11,7 +11,6 @@
 #include "src/gpu/dma.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/kernels.h"
-#include "src/run/spare.h"
 
 static gpb_staging *ring(const gpb_carry *c) { return c->up ? c->lane->up : c->lane->down; }
 
@@ -54,12 +53,12 @@ gpb_chunk gpb_carry_chunk(const gpb_carry_matrix *x, bool up, int64_t col, int64
     enum { STEP = 256 };
     const size_t e = gpb_type_bytes(x->type);
     const int64_t cols = min(columns_of(x, most), end - col);
-    const int64_t diagonal = col + x->shift;
+    const int64_t at = gpb_carry_first(x, col, col + cols), diagonal = at + x->shift;
     const int64_t first = x->uplo == 'L' ? min(diagonal, x->rows - 1) / STEP * STEP : 0,
                   last = x->uplo == 'U' ? min(round_up(diagonal + cols, STEP), x->rows) : x->rows,
                   rows = last - first;
-    char *caller = (char *)x->caller + (size_t)(first + col * x->ld) * e;
-    gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + col * x->ld_arena) * e,
+    char *caller = (char *)x->caller + (size_t)(first + at * x->ld) * e;
+    gpb_chunk chunk = { .device = x->arena + (CUdeviceptr)(first + at * x->ld_arena) * e,
                         .width = (size_t)rows * e, .pitch = (size_t)x->ld_arena * e, .cols = cols,
                         .count = cols,
                         .copy = { .rows = rows, .cols = cols, .element = e, .uplo = x->uplo,
@@ -93,10 +92,11 @@ static CUresult copy_triangle(gpb_carry *c, const gpb_carry_matrix *x, int64_t c
     return gpb_kernels_launch(c->lane->device, ring(c)->stream, &how);
 }
 
-/* Columns [col, end) of what is not in the host's memory. */
-static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col, int64_t end)
+/* What is not in the host's memory. */
+static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t from, int64_t to)
 {
     const size_t e = gpb_type_bytes(x->type);
+    const int64_t col = gpb_carry_first(x, from, to), end = col + to - from;
     if (x->uplo != 'G' && x->place == GPB_PLACE_DEVICE) return copy_triangle(c, x, col, end);
     const gpb_dma_shape shape = { .rows = x->rows, .cols = end - col, .ld = x->ld, .ld_arena = x->ld_arena,
                                   .element = e, .uplo = x->uplo, .row0 = gpb_carry_row(x, 0),
@@ -106,7 +106,7 @@ static CUresult copy_direct(gpb_carry *c, const gpb_carry_matrix *x, int64_t col
                         x->arena + (CUdeviceptr)(col * x->ld_arena) * e, c->up, ring(c)->stream);
 }
 
-static bool may_write(const gpb_carry *c) { return !c->spare || gpb_spare_go_on(c->spare); }
+static bool may_write(const gpb_carry *c) { return !c->may_write || c->may_write(c->of); }
 
 /* Down: from here on what is queued has the columns of the next release. */
 static CUresult await_release(gpb_carry *c)
@@ -129,6 +129,7 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         if (!c->up && c->queued == c->followed && (result = await_release(c))) return result;
         int64_t col = c->queued;
         const gpb_carry_matrix *x = matrix_of(c, &col);
+        if (x->again && col == 0 && c->done < c->queued) return result;
         const int64_t last = min(x->cols, col + (c->up ? end : c->followed) - c->queued);
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */

@@ -17,9 +17,10 @@ typedef struct gpb_carry_matrix {
     bool unit;                   /* of a triangle, the diagonal neither */
     int64_t shift;               /* of a triangle, its columns to the left of these */
     enum gpb_place place;        /* of the caller's */
+    bool backwards;              /* its last column is the first */
+    bool again;                  /* down: what goes home before may lie in its place, so all of that must be
+                                    home first */
 } gpb_carry_matrix;
-
-struct gpb_spare;
 
 enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
 
@@ -27,6 +28,12 @@ enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
 static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)
 {
     return !x->unit ? row : x->uplo == 'L' ? row - 1 : row + 1;
+}
+
+/* The first of the matrix's columns that are number `col` to `end`, exclusive, of those that are carried. */
+static inline int64_t gpb_carry_first(const gpb_carry_matrix *x, int64_t col, int64_t end)
+{
+    return x->backwards ? x->cols - end : col;
 }
 
 /* Columns from `col` on, but not `end`, as a chunk of at most so many bytes, or one column. */
@@ -51,7 +58,8 @@ typedef struct gpb_carry {
     const int32_t *verdict;      /* down: NULL, or a word of pinned memory that the device writes: once it is
                                     not `fine`, nothing more goes home */
     int32_t fine;
-    struct gpb_spare *spare;     /* down: NULL, or what must be complete before anything goes home */
+    bool (*may_write)(void *of); /* down: NULL, or nothing goes home while it is false. It does not wait */
+    void *of;
     uint64_t counted;            /* chunks of the ring that `moved` knows of */
     unsigned events;             /* up: recorded */
     int64_t bytes;               /* over the link */

@@ -69,6 +69,12 @@ CUresult gpb_kept_look(gpb_kept_check *check, gpb_lane *lane, CUdeviceptr work)
     return result;
 }
 
+bool gpb_kept_is_read(gpb_kept_check *check)
+{
+    while (gpb_crew_reap(check->queue)) continue;
+    return check->queue->reaped == check->queue->posted;
+}
+
 bool gpb_kept_same(gpb_kept_check *check)
 {
     bool same = true;

@@ -32,6 +32,8 @@ typedef struct gpb_kept_check {
 bool gpb_kept_begin(gpb_kept_check *check, const gpb_factor *factors);
 /* Takes the digest of the lane's copy, with memory of the device at `work`, and waits for it. */
 CUresult gpb_kept_look(gpb_kept_check *check, gpb_lane *lane, CUdeviceptr work);
+/* The crew has read the host's copy. Does not wait. */
+bool gpb_kept_is_read(gpb_kept_check *check);
 /* True: the copies are the same. Waits for the crew, or does its work. */
 bool gpb_kept_same(gpb_kept_check *check);
 /* The crew reads no more. */

@@ -34,14 +34,15 @@ static int64_t bytes_of_pivots(const gpb_residence *r)
     return round_up(8 + r->work->system.a.n * (4 + 2 * (int64_t)sizeof(gpb_row_move)), 256);
 }
 
-/* Bytes before factors that are to be kept: for as many right-hand sides as they have columns, or MANY, and
-   for pivots; less where half of the device's memory does not suffice for all. */
+/* Bytes before factors that are to be kept: for as many right-hand sides as they have columns and a block
+   beside them, or MANY, and for pivots; less where half of the device's memory does not suffice for all. */
 static int64_t room_of(const gpb_residence *r, int64_t others)
 {
     enum { MANY = 4096 };
     const gpb_factor *f = &r->work->system.a;
     if (!r->work->factors || r->work->given || !gpb_place_on_host(r->facts.where[GPB_A].place)) return 0;
-    const int64_t b = gpb_resident_ld(r->work) * max(f->n, MANY) * (int64_t)r->element;
+    const int64_t cols = max(f->n + gpb_resident_inverse_block(r->work), MANY);
+    const int64_t b = gpb_resident_ld(r->work) * cols * (int64_t)r->element;
     const int64_t all = round_up(b, 256) + bytes_of_pivots(r);
     return max(0, min(all, r->lane->device->budget / 2 - others) / 256 * 256);
 }
@@ -85,7 +86,9 @@ const char *gpb_residence_provide(gpb_residence *r)
     r->ld = gpb_resident_ld(r->work);
     r->a = at;
     r->b = at + (CUdeviceptr)(r->ld * f->n * e);
-    at += (CUdeviceptr)round_up(r->ld * (f->n + gpb_resident_b_cols(r->work)) * e, 256);
+    r->beside = r->b + (CUdeviceptr)(r->ld * gpb_resident_b_cols(r->work) * e);
+    const int64_t cols = f->n + gpb_resident_b_cols(r->work) + gpb_resident_beside(r->work);
+    at += (CUdeviceptr)round_up(r->ld * cols * e, 256);
     gpb_residence_in_arena(r);
     if (results) r->of_b = carve(&at, results);
     if (r->work->given) carve_refined(r, &at);
@@ -103,15 +106,17 @@ const char *gpb_residence_provide(gpb_residence *r)
 bool gpb_residence_provide_before_kept(gpb_residence *r)
 {
     const int64_t n = r->work->system.a.n, before = r->lane->arena.kept, ld = r->lane->kept.ld_arena;
-    const int64_t b = ld * gpb_resident_b_cols(r->work) * (int64_t)r->element, workspace = workspace_of(r);
-    const bool fits = workspace && workspace + bytes_of_pivots(r) + b <= before;
+    const int64_t column = ld * (int64_t)r->element, b = column * gpb_resident_b_cols(r->work);
+    const int64_t beside = column * gpb_resident_beside(r->work), workspace = workspace_of(r);
+    const bool fits = workspace && workspace + bytes_of_pivots(r) + b + beside <= before;
     if (!before || !fits || !gpb_memory_arena(r->lane, before) || !r->lane->arena.kept
         || !gpb_memory_counters(r->lane))
         return false;
     r->facts.gpu.bytes = workspace;
     r->ld = ld;
     r->a = gpb_kept_at(r->lane);
-    r->b = r->a - (CUdeviceptr)b;
+    r->beside = r->a - (CUdeviceptr)beside;
+    r->b = r->beside - (CUdeviceptr)b;
     gpb_residence_in_arena(r);
     r->info = r->lane->arena.at + (CUdeviceptr)workspace;
     r->arrivals = r->info + 4;
@@ -167,6 +172,26 @@ void gpb_residence_put_pivots(const gpb_factor *f, const int32_t *pivots)
         else ((int32_t *)f->ipiv)[i] = pivots[i];
 }
 
+/* The row that is exchanged with row i, from 0 on. */
+static int64_t pivot_of(const gpb_factor *f, int64_t i)
+{
+    const void *ipiv = (const char *)f->ipiv + i * (f->width / 8);
+    return (f->width == 64 ? *(const int64_t *)ipiv : *(const int32_t *)ipiv) - 1;
+}
+
+bool gpb_residence_columns(const gpb_factor *f, int32_t *columns)
+{
+    for (int64_t j = 0; j < f->n; j++) columns[j] = (int32_t)j;
+    for (int64_t j = f->n - 1; j >= 0; j--) {
+        const int64_t other = pivot_of(f, j);
+        if (other < j || other >= f->n) return false;
+        const int32_t here = columns[j];
+        columns[j] = columns[other];
+        columns[other] = here;
+    }
+    return true;
+}
+
 /* The caller's pivots as moves, in panels of some width. False: they are not of a factorisation. */
 static bool moves_of(const gpb_factor *f, gpb_row_move *moves, int32_t *width)
 {
@@ -177,8 +202,7 @@ static bool moves_of(const gpb_factor *f, gpb_row_move *moves, int32_t *width)
         int count = n;
         for (int i = 0; i < n; i++) at[i] = from[i] = (int32_t)first + i;
         for (int i = 0; i < n; i++) {
-            const void *ipiv = (const char *)f->ipiv + (first + i) * (f->width / 8);
-            const int64_t row = (f->width == 64 ? *(const int64_t *)ipiv : *(const int32_t *)ipiv) - 1;
+            const int64_t row = pivot_of(f, first + i);
             if (row < first + i || row >= f->n) return false;
             int other = 0;
             while (other < count && at[other] != row) other++;

@@ -21,6 +21,12 @@ typedef struct gpb_refined_words {
     int32_t worse;                   /* the last round that left a residual too large; from 1 on */
 } gpb_refined_words;
 
+/* Of getri (inverse.h). */
+typedef struct gpb_lu_inverse {
+    int32_t *columns;                /* the column of X that column j of the inverse is; then the walk */
+    void *work;                      /* of the host's, if it has to go on */
+} gpb_lu_inverse;
+
 typedef struct gpb_residence {
     gpb_lane *lane;
     const gpb_resident *work;
@@ -34,6 +40,7 @@ typedef struct gpb_residence {
                                         columns come up, and are copied up to `narrowed` */
     int64_t narrowed;
     bool there;                      /* A and B have come up already */
+    CUdeviceptr beside;              /* a block of L (getri) */
     int64_t ld;                      /* of A and B in the arena */
     /* What the launches take: A and B in the arena, or where the program has them on the device. Then A has
        not come to the arena, and B only to be as it was after a failure. */
@@ -51,6 +58,7 @@ typedef struct gpb_residence {
     bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */
     gpb_spare spare;                 /* of what the results replace, if the host would need it */
+    gpb_lu_inverse inverse;
     bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
     int32_t *panel_width;            /* of the panel that begins at a column; 0: none does */
     CUresult result;                 /* the first failure; nothing is queued after it */
@@ -87,6 +95,10 @@ CUresult gpb_residence_fetch(gpb_residence *r, CUdeviceptr from, void *to, int64
 
 /* The pivots of a factorisation, from 1, become the caller's. */
 void gpb_residence_put_pivots(const gpb_factor *f, const int32_t *pivots);
+
+/* The column of X (dispatch/inverse.h) that each column of the inverse is. False: the caller's pivots are of
+   no factorisation. */
+bool gpb_residence_columns(const gpb_factor *f, int32_t *columns);
 
 /* Sends the caller's pivots of factors that are there already; r->why if they are of no factorisation. */
 void gpb_residence_send_pivots(gpb_residence *r);

@@ -15,6 +15,7 @@
 #include "src/gpu/context.h"
 #include "src/gpu/place.h"
 #include "src/host/level3.h"
+#include "src/run/inverse.h"
 #include "src/run/refined.h"
 #include "src/run/run.h"
 
@@ -164,25 +165,32 @@ static CUresult follow_program(const gpb_residence *r, const gpb_facts *facts)
     return result ? result : driver->cuStreamWaitEvent(r->lane->up->stream, r->lane->after, 0);
 }
 
-/* False: kept factors are not those of the program's. */
+/* False: kept factors are not those of the program's. Waits for the crew. */
 static bool is_own(gpb_residence *r)
 {
-    if (!r->kept || r->result || r->why) return true;
+    if (!r->kept || r->result || r->why) return !r->others;
     r->others = !gpb_kept_same(&r->check);
     if (r->others) r->why = "the factors have changed";
     return !r->others;
 }
 
+/* Whatever the host would need after a failure is there, and kept factors have proved to be the program's. */
+static bool may_write(void *residence)
+{
+    gpb_residence *r = residence;
+    if (r->kept && (!gpb_kept_is_read(&r->check) || !is_own(r))) return false;
+    return !r->spare.copy || gpb_spare_go_on(&r->spare);
+}
+
 /* The first columns of B are computed, and go home if that is the host's memory. */
 static void send_home(gpb_residence *r, int64_t columns)
 {
-    if (r->result || r->why || !r->on_host || !is_own(r)) return;
-    if (gpb_resident_overwrites(r->work) && !r->down.spare) {
+    if (r->result || r->why || !r->on_host) return;
+    if (gpb_resident_overwrites(r->work) && !r->spare.copy) {
         if (!gpb_spare_begin(&r->spare, &r->down.matrix[0])) {
             r->why = "out of memory";
             return;
         }
-        r->down.spare = &r->spare;
         gpb_spare_go_on(&r->spare);
     }
     r->result = gpb_carry_release(&r->down, columns);
@@ -276,18 +284,14 @@ static void invert(gpb_residence *r, const gpb_lapack_parts *parts)
 {
     const gpb_system *s = &r->work->system;
     const int64_t n = s->a.n, panel = panel_of(r);
+    if (gpb_resident_inverts_lu(r->work)) {
+        gpb_inverse_compute(r);
+        return;
+    }
     for (int64_t first = 0; first < n; first += panel) {
         const int64_t last = min(n, first + panel);
         if (r->work->triangular) {
             invert_triangle(r, first, last);
-        } else if (gpb_factor_is_lu(&s->a)) {
-            gpb_system part = *s;
-            part.a.a = gpb_pointer(r->a);
-            part.b = entry(r, r->b, 0, first);
-            part.nrhs = last - first;
-            part.a.lda = part.ldb = r->ld;
-            gpb_resident_identity(r, part.b, n, part.nrhs, first);
-            gpb_lapack_solve(&part, parts);
         } else {
             invert_cholesky(r, first, last, parts);
             make_diagonal_real(r, first, last);
@@ -357,8 +361,8 @@ static void compute(gpb_residence *r)
     if (r->work->solves) solve(r, &system, &parts);
 }
 
-/* All of it on the host. work: as many elements as A. */
-static void host_alone(const gpb_resident *w, void *work)
+/* All of it on the host. */
+static void host_alone(const gpb_resident *w)
 {
     const gpb_factor *f = &w->system.a;
     if (!w->inverts) gpb_host_triangular(w->triangular);
@@ -366,7 +370,6 @@ static void host_alone(const gpb_resident *w, void *work)
         gpb_lapack_host.invert(NULL, &(gpb_inverse){ .type = f->type, .width = f->width, .uplo = f->uplo,
                                                      .diag = w->triangular->diag, .n = f->n, .a = f->a,
                                                      .lda = f->lda });
-    else if (gpb_factor_is_lu(f)) gpb_lapack_host_invert_lu(f, work, f->n * min(f->n, 64));
     else gpb_lapack_host_invert_cholesky(f);
 }
 
@@ -379,7 +382,11 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
     const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
     if (gpb_resident_overwrites(r->work)) {
         gpb_spare_restore(&r->spare);
-        host_alone(r->work, r->spare.copy);
+        host_alone(r->work);
+        return;
+    }
+    if (gpb_resident_inverts_lu(r->work)) {
+        gpb_inverse_go_on(r, done);
         return;
     }
     if (r->work->triangular) {
@@ -407,7 +414,7 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
 static void begin_anew(gpb_residence *r)
 {
     const gpb_system *s = &r->work->system;
-    gpb_resident_copy(r, r->given, r->b, s->a.n, s->nrhs);
+    gpb_resident_copy(r, r->given, r->b, s->a.n, s->nrhs, 0);
     memset(r->panel_width, 0, (size_t)s->a.n * sizeof *r->panel_width);
 }
 
@@ -440,17 +447,23 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     decide_who_stays(r, of);
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
-    r->by_need = pieced || r->kept || r->there || r->a_stays;
+    const bool inverts_lu = gpb_resident_inverts_lu(r->work);
+    r->by_need = pieced || r->kept || r->there || r->a_stays || inverts_lu;
     r->up = pieced                  ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
             : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
             : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
                                     : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     gpb_carry_matrix home[2] = { of[0], of[1] };
     home[1].arena = r->of_b;
-    r->down = gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
+    r->down = inverts_lu && r->on_host
+              ? gpb_carry_begin(r->lane, false, pieces, gpb_inverse_home(r, &of[1], pieces))
+              : gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
+    r->down.may_write = may_write;
+    r->down.of = r;
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_begin(r);
-    if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
+    if (inverts_lu) r->why = gpb_inverse_begin(r);
+    else if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
     if (r->there) begin_anew(r);
     *(int32_t *)(void *)r->lane->table = GPB_NO_INFO;
     if (r->releases) {
@@ -641,6 +654,8 @@ static bool attempt(const gpb_resident *work, const gpb_facts *facts, const gpb_
     }
     /* Without the lane, because the host's routines may call others of theirs through our doors. */
     if (rest) finish(&r, out);
+    else if (out->done && r.on_host && gpb_resident_inverts_lu(work)) gpb_inverse_finish(&r);
+    gpb_inverse_end(&r);
     gpb_spare_end(&r.spare);
     return !r.others;
 }

@@ -93,7 +93,7 @@ static void narrow_what_came(gpb_residence *r)
 
 /* The columns of the block at `at` are on the device for what is queued from here on. If they do not come by
    need, columns of B follow those of A, and what a part reads lies in columns before those that it writes. */
-static void await(gpb_residence *r, const void *at, int64_t cols)
+void gpb_resident_await(gpb_residence *r, const void *at, int64_t cols)
 {
     const int64_t first = column_at(r, at);
     const int64_t wanted = r->by_need ? come_before(r, first, first + cols)
@@ -158,7 +158,7 @@ static int64_t factor(void *where, const gpb_factor *f)
 {
     gpb_residence *r = where;
     if (!gpb_factor_is_lu(f)) {
-        await(r, f->a, f->uplo == 'L' ? f->n : f->m);
+        gpb_resident_await(r, f->a, f->uplo == 'L' ? f->n : f->m);
         const bool lower = f->uplo == 'L';
         const int64_t below = f->m - f->n, blocks = GPB_CHOLESKY_BLOCKS(below, r->element);
         gpb_cholesky_args args = { .a = f->a, .rs = lower ? 1 : f->lda, .cs = lower ? f->lda : 1,
@@ -170,7 +170,7 @@ static int64_t factor(void *where, const gpb_factor *f)
         release_some(r, args.first + f->n);
         return 0;
     }
-    await(r, f->a, f->n);
+    gpb_resident_await(r, f->a, f->n);
     gpb_factor panel = *f;
     panel.n = gpb_factor_order(f);
     factor_panel(r, &panel);
@@ -256,8 +256,8 @@ static void multiply(void *where, const gpb_call *call)
 {
     gpb_residence *r = where;
     if (!call->m || !call->n || !call->k) return;
-    await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
-    await(r, call->x[GPB_C].base, call->n);
+    gpb_resident_await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
+    gpb_resident_await(r, call->x[GPB_C].base, call->n);
     queue(r, call);
 }
 
@@ -265,11 +265,11 @@ void gpb_resident_triangular(void *where, const gpb_triangular *t)
 {
     gpb_residence *r = where;
     if (t->m == 0 || t->n == 0) return;
-    await(r, t->b, t->n);
+    gpb_resident_await(r, t->b, t->n);
     const bool one = t->solves && (t->side == 'L' ? t->n : t->m) == 1;
     const bool fits = gpb_triangular_order(t) <= GPB_TRIANGLE_ORDER(r->element);
     if (one || fits) {
-        await(r, t->a, gpb_triangular_order(t));
+        gpb_resident_await(r, t->a, gpb_triangular_order(t));
         if (fits) one_triangle(r, t);
         else one_column(r, t);
         return;
@@ -285,8 +285,8 @@ void gpb_resident_multiply_levels(gpb_residence *r, const gpb_triangular *t, con
 {
     const int64_t order = gpb_triangular_order(t), least = gpb_resident_level(r->work);
     if (t->m == 0 || t->n == 0) return;
-    await(r, t->b, t->n);
-    await(r, t->a, order);
+    gpb_resident_await(r, t->b, t->n);
+    gpb_resident_await(r, t->a, order);
     multiply_triangles(r, t, was, least);
     for (int64_t half = least; half < order; half *= 2) {
         gpb_call products[2];
@@ -315,7 +315,7 @@ static void swap(void *where, const gpb_factor *f, void *a, int64_t lda, int64_t
 {
     gpb_residence *r = where;
     const int64_t top = first_of(r, f), rows = top + f->m;
-    await(r, a, cols);
+    gpb_resident_await(r, a, cols);
     const int64_t most = gpb_resident_exchanges(rows, r->lane->device->arch);
     gpb_swap_args args = { .a = (char *)a - top * (int64_t)r->element, .lda = lda, .cols = cols,
                            .rows = rows, .moves = gpb_pointer(r->moves), .width = gpb_pointer(r->width),
@@ -338,9 +338,11 @@ void gpb_resident_identity(gpb_residence *r, void *at, int64_t rows, int64_t col
     launch(r, GPB_PASS_identity, min(cols, 2 * r->lane->device->sms), &args, (gpb_launch){ 0 });
 }
 
-void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols)
+void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols,
+                       CUdeviceptr columns)
 {
-    gpb_trapezoid_args args = { .from = gpb_pointer(from), .to = gpb_pointer(to), .ldfrom = r->ld,
+    gpb_trapezoid_args args = { .from = gpb_pointer(from), .to = gpb_pointer(to),
+                                .columns = columns ? gpb_pointer(columns) : NULL, .ldfrom = r->ld,
                                 .ldto = r->ld, .rows = rows, .cols = cols, .diagonal = -cols,
                                 .lower = true };
     launch(r, GPB_PASS_trapezoid, GPB_TRAPEZOID_BLOCKS(rows, cols), &args, (gpb_launch){ 0 });

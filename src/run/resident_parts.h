@@ -16,8 +16,13 @@ void gpb_resident_triangular(void *where, const gpb_triangular *t);
 /* A TRMM of which the B of `was` stays as it is, and t's need not be there. */
 void gpb_resident_multiply_levels(gpb_residence *r, const gpb_triangular *t, const gpb_triangular *was);
 
-/* A matrix from one place of the arena to another. */
-void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols);
+/* A matrix from one place of the arena to another. columns: 0, or an int32_t for each column, the number of
+   the one that it is. */
+void gpb_resident_copy(gpb_residence *r, CUdeviceptr from, CUdeviceptr to, int64_t rows, int64_t cols,
+                       CUdeviceptr columns);
+
+/* What is queued from here on has the columns of the block at `at`. */
+void gpb_resident_await(gpb_residence *r, const void *at, int64_t cols);
 
 /* A part of the identity: element (i, j) is 1 if i = j + below. */
 void gpb_resident_identity(gpb_residence *r, void *at, int64_t rows, int64_t cols, int64_t below);

@@ -84,7 +84,7 @@ template <class T> static int wrong_piece(int64_t rows, int64_t cols, int64_t di
     }
     memset((void *)to.data(), 0xa5, to.size() * sizeof(T));
     const T canary = to[0];
-    piece = { from.data(), to.data(), ldfrom, ldto, rows, cols, diagonal, lower };
+    piece = { from.data(), to.data(), nullptr, ldfrom, ldto, rows, cols, diagonal, lower };
     const unsigned blocks = GPB_TRAPEZOID_BLOCKS(rows, cols);
     int failures = gpb_emulate_run({ trapezoid_thread<T>, { blocks, 1, 1 }, GPB_TRAPEZOID_THREADS, true,
                                      false, {}, {} });
@@ -100,9 +100,30 @@ template <class T> static int wrong_piece(int64_t rows, int64_t cols, int64_t di
     return failures;
 }
 
+/* Columns in the order that is given. */
+template <class T> static int wrong_order(int64_t rows, int64_t cols)
+{
+    const int64_t ldfrom = rows + 1, ldto = rows + 3;
+    std::vector<T> from(ldfrom * cols), to(ldto * cols);
+    std::vector<int32_t> columns(cols);
+    for (int64_t x = 0; x < ldfrom * cols; x++) {
+        const double number = 1 + (double)x;
+        memcpy(&from[x], &number, sizeof(T) < 8 ? 4 : 8);
+    }
+    for (int64_t j = 0; j < cols; j++) columns[j] = (int32_t)((5 * j + 3) % cols);
+    piece = { from.data(), to.data(), columns.data(), ldfrom, ldto, rows, cols, -cols, true };
+    const unsigned blocks = GPB_TRAPEZOID_BLOCKS(rows, cols);
+    int failures = gpb_emulate_run({ trapezoid_thread<T>, { blocks, 1, 1 }, GPB_TRAPEZOID_THREADS, true,
+                                     false, {}, {} });
+    for (int64_t j = 0; j < cols; j++)
+        failures += memcmp(&to[j * ldto], &from[columns[j] * ldfrom], rows * sizeof(T)) != 0;
+    if (failures) printf("wrong: %d x %d, columns in another order\n", (int)rows, (int)cols);
+    return failures;
+}
+
 template <class T> static int pieces(const char *type)
 {
-    int failures = 0;
+    int failures = wrong_order<T>(1, 1) + wrong_order<T>(300, 37);
     for (int64_t rows : { 1, 17, 256, 300 })
         for (int64_t cols : { 1, 16, 37 })
             for (int64_t diagonal : { -301, -5, -1, 0, 1, 20, 290, 400 })

@@ -387,10 +387,19 @@ void gpb_fake_trapezoid(const gpb_fake_kernel *kernel, int device, const gpb_tra
                                           g->ldfrom, kernel->symbol);
     char *to = gpb_fake_matrix_at(device, kernel->type, (CUdeviceptr)g->to, g->rows, g->cols, 1, g->ldto,
                                   kernel->symbol);
-    for (int64_t j = 0; j < g->cols; j++)
+    const char *columns = NULL;
+    if (g->columns)
+        columns = gpb_fake_matrix_at(device, GPB_TYPE_s, (CUdeviceptr)g->columns, g->cols, 1, 1, g->cols,
+                                     kernel->symbol);
+    for (int64_t j = 0; j < g->cols; j++) {
+        int32_t of = (int32_t)j;
+        if (columns) memcpy(&of, columns + 4 * j, sizeof of);
+        if (of < 0 || of >= g->cols)
+            gpb_fake_die("BAD LAUNCH of %s: column %d of %lld", kernel->symbol, of, (long long)g->cols);
         for (int64_t i = 0; i < g->rows; i++)
             if (g->lower ? i >= j + g->diagonal : i <= j + g->diagonal)
-                memcpy(to + (size_t)(i + j * g->ldto) * e, from + (size_t)(i + j * g->ldfrom) * e, e);
+                memcpy(to + (size_t)(i + j * g->ldto) * e, from + (size_t)(i + of * g->ldfrom) * e, e);
+    }
 }
 
 /* ---- refinement */

@@ -39,14 +39,14 @@ int gpb_crew_size(void) { return 1; }
 bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *job)
 {
     if (queue->posted - queue->reaped == GPB_CREW_JOBS) return false;
-    queue->jobs[queue->posted++ % GPB_CREW_JOBS].rectangle = *job;
+    queue->jobs[queue->posted++ % GPB_CREW_JOBS].of.rectangle = *job;
     return true;
 }
 
 bool gpb_crew_reap(gpb_crew_queue *queue)
 {
     if (queue->reaped == queue->posted || chance(2)) return false;
-    gpb_copy2d(&queue->jobs[queue->reaped++ % GPB_CREW_JOBS].rectangle);
+    gpb_copy2d(&queue->jobs[queue->reaped++ % GPB_CREW_JOBS].of.rectangle);
     return true;
 }
 
