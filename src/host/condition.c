@@ -41,6 +41,13 @@ static const struct bodies {
 #undef TYPE
 };
 
+bool gpb_condition_is_finite(enum gpb_type type, int64_t n, const void *a, int64_t lda)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < n; i++) finite &= isfinite(all[type].size(a, i + i * lda));
+    return finite;
+}
+
 typedef struct estimate {
     const struct bodies *of;
     int64_t n;

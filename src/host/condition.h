@@ -18,4 +18,7 @@ typedef bool (*gpb_condition_solve)(void *where, void *x, bool adjoint);
 bool gpb_condition_inverse_norm(enum gpb_type type, int64_t n, bool of_rows, void *x, signed char *signs,
                                 gpb_condition_solve solve, void *where, double *norm);
 
+/* No infinity or NaN is on the diagonal. */
+bool gpb_condition_is_finite(enum gpb_type type, int64_t n, const void *a, int64_t lda);
+
 #endif

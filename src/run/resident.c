@@ -583,33 +583,65 @@ static void estimate(gpb_residence *r, const gpb_facts *facts, gpb_resident_outc
     out->bytes_up += r->up.bytes;
 }
 
-/* INFO of a zero on A's diagonal. NULL, or why it is not known. */
-static const char *look_for_zero(const gpb_residence *r, const gpb_facts *facts, int64_t *info)
+/* A's diagonal, where the host reads it. */
+typedef struct diagonal {
+    const void *at;
+    int64_t ld;
+    void *home;                  /* to be freed */
+} diagonal;
+
+/* NULL, or why it cannot be read. */
+static const char *find_diagonal(const gpb_residence *r, const gpb_facts *facts, diagonal *d)
 {
     const gpb_factor *f = &r->work->system.a;
     const size_t bytes = gpb_type_bytes(f->type);
-    if (place_of(facts, GPB_A) == GPB_PLACE_HOST) {
-        *info = gpb_lapack_singular(f->type, f->a, f->n, f->lda);
-        return NULL;
-    }
-    const gpb_dma_shape diagonal = { .rows = 1, .cols = f->n, .ld = f->lda + 1, .element = bytes,
-                                     .uplo = 'G' };
-    void *home = malloc((size_t)f->n * bytes);
-    if (!home) return "out of memory";
+    *d = (diagonal){ .at = f->a, .ld = f->lda };
+    if (place_of(facts, GPB_A) == GPB_PLACE_HOST) return NULL;
+    const gpb_dma_shape along = { .rows = 1, .cols = f->n, .ld = f->lda + 1, .element = bytes, .uplo = 'G' };
+    *d = (diagonal){ .home = malloc((size_t)f->n * bytes) };
+    if (!d->home) return "out of memory";
+    d->at = d->home;
     CUresult result = follow_program(r, facts);
     if (!result) result = gpb_driver_get()->cuStreamSynchronize(r->lane->up->stream);
-    if (!result) result = gpb_dma_copy_and_wait(&diagonal, f->a, home, true);
-    if (!result) *info = gpb_lapack_singular(f->type, home, f->n, 0);
-    free(home);
+    if (!result) result = gpb_dma_copy_and_wait(&along, f->a, d->home, true);
     return result ? gpb_driver_error(result) : NULL;
+}
+
+/* INFO of a zero on A's diagonal. NULL, or why it is not known. */
+static const char *look_for_zero(const gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *out)
+{
+    const gpb_factor *f = &r->work->system.a;
+    diagonal d;
+    const char *why = find_diagonal(r, facts, &d);
+    if (!why) out->info = gpb_lapack_singular(f->type, d.at, f->n, d.ld);
+    free(d.home);
+    out->done = out->info != 0;
+    return why;
+}
+
+/* Divided by an infinity, finite numbers are 0 here, and the inverse seems the better for it. The host's
+   routine has its own answer; where it cannot reach the factors, the norm is infinite. */
+static const char *look_for_infinity(const gpb_residence *r, const gpb_facts *facts,
+                                     gpb_resident_outcome *out)
+{
+    const gpb_factor *f = &r->work->system.a;
+    diagonal d;
+    const char *why = find_diagonal(r, facts, &d);
+    const bool finite = why || gpb_condition_is_finite(f->type, f->n, d.at, d.ld);
+    free(d.home);
+    if (finite) return why;
+    if (place_of(facts, GPB_A) == GPB_PLACE_HOST) return "an infinity on the diagonal";
+    *r->work->inverse_norm = HUGE_VAL;
+    out->done = true;
+    return NULL;
 }
 
 /* *rest: the host is to compute what is not home. */
 static const char *run_on_lane(gpb_residence *r, const gpb_facts *facts, bool kept, gpb_resident_outcome *out,
                                bool *rest)
 {
-    const char *why = r->work->divides ? look_for_zero(r, facts, &out->info) : NULL;
-    out->done = out->info != 0;
+    const char *why = r->work->divides ? look_for_zero(r, facts, out)
+                    : r->work->inverse_norm ? look_for_infinity(r, facts, out) : NULL;
     if (why || out->done) return why;
     r->kept = kept && gpb_kept_begin(&r->check, &r->work->system.a) && gpb_residence_provide_before_kept(r);
     if (!r->kept) {
