@@ -13,8 +13,15 @@ have the same. right: `yes`; `no`; `late` (it was stopped) and `failed` have no 
 HPL is smaller than --hpl where the host alone would take too long. The rest of HPC Challenge is smaller still
 (--hpcc), because its random matrices take longer than its products. What there is no time for has no row.
 
+--hpl-alone: nothing but HPL, of just --hpl rows. The host alone first tries 1, 4 and 16 ranks on --probe
+rows, and the best of them with HPL's look-ahead (DEPTH = 1, `_depth1` in the contender's name). What won
+runs on all rows, then the library in front of the grids of --ours: unless it is given, four ranks with the
+host's DEPTH, one rank, four with the other DEPTH. The rows go behind those of --base, a CSV of earlier runs,
+whose rows of the same sizes are left out.
+
 Usage: ranks.py --library LIBGPUBLAS --kit FOLDER --host-blas LIBOPENBLAS [--csv FILE] [--seconds S]
                 [--pdgemm N] [--hpl N] [--hpcc N] [--reports FOLDER]
+                [--hpl-alone [--probe N] [--ours RANKS:DEPTH,...] [--base CSV]]
 Exit code 1: a result is wrong, or a program ended or did not come back in time."""
 
 import argparse
@@ -30,10 +37,12 @@ import sysconfig
 import tempfile
 import time
 
-RANKS, SIDE = 4, 2
+RANKS = 4
+GRIDS = {1: (1, 1), 2: (1, 2), 4: (2, 2), 8: (2, 4), 16: (4, 4)}  # rows and columns of HPL's processes
 COLUMNS = "program,n,nb,ranks,contender,seconds,gflops,right,residual,calls,gpu_calls"
 START_S = 5  # of a program
-NUMBER_S = 30e-9  # that one of hpcc's random numbers takes
+NUMBER_S = 6e-9  # that one of hpcc's random numbers takes
+CORE = 2e9  # flops a second that a core has at the very least
 OPTIONS = {"host": None, "gpublas": {}, "gpublas_1024": {"GPUBLAS_PBLAS_BLOCK": "1024"}}
 
 
@@ -85,7 +94,8 @@ class Bench:
         blas = os.path.join(self.folder, "blas")
         os.mkdir(blas)
         host = wheel_blas(blas)
-        print("host BLAS:", "the OpenBLAS in SciPy's wheel" if host else arguments.host_blas)
+        host_blas = "the OpenBLAS in SciPy's wheel" if host else arguments.host_blas
+        print("host BLAS:", host_blas)
         host = host or os.path.abspath(arguments.host_blas)
         for name in ("libblas.so.3", "liblapack.so.3", "libopenblas.so.0"):
             if not os.path.exists(os.path.join(blas, name)):
@@ -93,12 +103,11 @@ class Bench:
         # LD_LIBRARY_PATH's own folders come last, because libcuda may be in one of them.
         path = [blas, kit + "/lib", os.path.dirname(kit), os.environ.get("LD_LIBRARY_PATH", "")]
         path[2:2] = glob.glob(os.path.dirname(kit) + "/usr/lib/*-linux-gnu")
-        cores = len(os.sched_getaffinity(0))
+        self.cores = len(os.sched_getaffinity(0))
         self.kit = kit
         self.environment = {k: v for k, v in os.environ.items() if not k.startswith(("GPUBLAS_", "LD_"))}
         self.environment |= {
             "LD_LIBRARY_PATH": ":".join(path).strip(":"),
-            "OPENBLAS_NUM_THREADS": str(max(1, cores // RANKS)),
             "OPAL_PREFIX": kit,
             "OPAL_BINDIR": kit + "/bin",
             "OPAL_LIBDIR": kit + "/lib",
@@ -112,7 +121,6 @@ class Bench:
             "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1",
             "OMPI_MCA_rmaps_base_oversubscribe": "1",
             "OMPI_MCA_hwloc_base_binding_policy": "none",
-            "OMPI_MCA_mpi_yield_when_idle": str(int(cores < RANKS)),
             "OMPI_MCA_plm": "isolated",
             "OMPI_MCA_pml": "ob1",
             "OMPI_MCA_btl": "self,vader",
@@ -120,15 +128,26 @@ class Bench:
         }
         if not os.access("/dev/shm", os.W_OK):
             self.environment["OMPI_MCA_btl_vader_backing_directory"] = self.folder
+        header = os.environ.get("GPB_BENCH_HEADER")
+        earlier = []
+        if arguments.base and os.path.exists(arguments.base):
+            with open(arguments.base, encoding="utf-8") as file:
+                earlier = file.read().splitlines()
         self.csv = open(arguments.csv or os.devnull, "w", encoding="utf-8")
-        if os.environ.get("GPB_BENCH_HEADER"):
-            self.csv.write(os.environ["GPB_BENCH_HEADER"] + "\n")
-        self.csv.write(COLUMNS + "\n")
+        if earlier:
+            sizes = sorted({arguments.probe, arguments.hpl})
+            again = re.compile(rf"hpl,({'|'.join(map(str, sizes))}),512,|# HPL of ")
+            self.csv.writelines(row + "\n" for row in earlier if not again.match(row))
+            said = f"# HPL of {' and '.join(map(str, sizes))}, the rows below: "
+            said += (header or "another run").removeprefix("# ")
+            self.csv.write(f"{said}; the host's BLAS: {os.path.basename(host_blas)}\n")
+        else:
+            self.csv.write((header + "\n" if header else "") + COLUMNS + "\n")
 
     def left(self):
         return self.arguments.seconds - (time.monotonic() - self.begin)
 
-    def run(self, expected, contender, name, *words, **more):
+    def run(self, expected, contender, ranks, name, *words, **more):
         """The ranks of one program, in a folder of its own: what it printed (None: it did not end as it
         should), why not, the calls of all ranks and those on the GPU, and the folder. It is stopped when it
         has taken much longer than what is expected of the host alone."""
@@ -136,7 +155,11 @@ class Bench:
         if "hpccinf" in more:
             with open(os.path.join(folder, "hpccinf.txt"), "w", encoding="utf-8") as file:
                 file.write(more.pop("hpccinf"))
-        command = [self.kit + "/bin/mpirun", "-n", str(RANKS)]
+        more |= {
+            "OPENBLAS_NUM_THREADS": str(max(1, self.cores // ranks)),
+            "OMPI_MCA_mpi_yield_when_idle": str(int(self.cores < ranks)),
+        }
+        command = [self.kit + "/bin/mpirun", "-n", str(ranks)]
         if OPTIONS[contender] is not None:
             ours = {"LD_PRELOAD": self.arguments.library, "GPUBLAS_REPORT": folder + "/report.%p.json"}
             ours |= {k: v for k, v in os.environ.items() if k in ("GPUBLAS_OFFLOAD", "GPUBLAS_CALIBRATION")}
@@ -189,17 +212,18 @@ class Bench:
                     with open(f"{self.arguments.reports}/ranks-{name}.{end}", "wb") as target:
                         target.write(source.read())
 
-    def row(self, program, n, nb, contender, seconds, gflops, right, residual, counts):
+    def row(self, program, n, nb, contender, seconds, gflops, right, residual, counts, ranks=RANKS):
         number = lambda x, digits: "" if x is None else f"{x:.{digits}f}"
         self.faults += right != "yes"
-        values = [program, n, nb, RANKS, contender, number(seconds, 3), number(gflops, 1), right]
+        values = [program, n, nb, ranks, contender, number(seconds, 3), number(gflops, 1), right]
         values += ["" if residual is None else residual]
-        values += ["", ""] if contender == "host" else counts
+        host = contender.startswith("host")
+        values += ["", ""] if host else counts
         self.csv.write(",".join(map(str, values)) + "\n")
         self.csv.flush()
-        on_gpu = "" if contender == "host" else f"; {counts[1]} of {counts[0]} calls on the GPU"
+        on_gpu = "" if host else f"; {counts[1]} of {counts[0]} calls on the GPU"
         print(
-            f"{program:10s} n {n:6d} nb {nb:4d} {contender:12s} {number(seconds, 2):>8s} s "
+            f"{program:10s} n {n:6d} nb {nb:4d} ranks {ranks:2d} {contender:14s} {number(seconds, 2):>8s} s "
             f"{number(gflops, 1):>8s} GFLOP/s, right: {right}{on_gpu}",
             flush=True,
         )
@@ -209,7 +233,7 @@ class Bench:
         expected = START_S + 2 * n**3 / self.rate if self.rate else self.left() / 2 / self.arguments.late
         if self.left() < expected:
             return print(f"pdgemm, nb {nb}, {contender}: no time left")
-        said, why, counts, folder = self.run(expected, contender, "pdgemm", n, nb)
+        said, why, counts, folder = self.run(expected, contender, RANKS, "pdgemm", n, nb)
         found = re.search(r"sum (\d+)\nseconds ([0-9.]+)", said or "")
         seconds = gflops = None
         if found:
@@ -221,36 +245,44 @@ class Bench:
         self.row("pdgemm", n, nb, contender, seconds, gflops, why, None, counts)
         self.keep(f"pdgemm-{nb}-{contender}", folder)
 
-    def cost(self, n, whole):
+    def cost(self, n, whole, ranks=RANKS):
         """What the host alone takes for HPL, whose matrix is made twice, and if `whole` for the two DGEMMs of
         hpcc, whose three matrices have the room of HPL's one, and for five tests of PTRANS."""
         flops, numbers = 2 / 3 * n**3, 2 * n**2
         if whole:
             flops += 2 * RANKS * 2 * (n * n / RANKS / 3) ** 1.5
             numbers += 2 * RANKS * 4 * n * n / RANKS / 3 + 5 * 2 * n * n / 4
-        return START_S + flops / self.rate + numbers / RANKS * NUMBER_S
+        return START_S + flops / (self.rate or CORE * self.cores) + numbers / ranks * NUMBER_S
 
-    def hpcc(self, n, nb, contender, whole):
-        expected = self.cost(n, whole)
-        if self.left() < expected:
-            return print(f"hpl, n {n}, nb {nb}, {contender}: no time left")
-        # HPL.dat's lines and PTRANS's. DEPTH is 0; the rest are the defaults of both.
+    def hpcc(self, n, nb, contender, whole, ranks=RANKS, depth=0, least=1):
+        """GFLOP/s of HPL, 0 where there are none. `least`: for how much of what the host alone is expected to
+        take there must be time."""
+        expected, (p, q) = self.cost(n, whole, ranks), GRIDS[ranks]
+        named = contender + (f"_depth{depth}" if depth else "")
+        if self.left() < least * expected:
+            print(f"hpl, n {n}, nb {nb}, {ranks} ranks, {named}: no time left")
+            return 0
+        # HPL.dat's lines and PTRANS's. But for DEPTH they are the defaults of both.
         lines = ["title", "author", "HPL.out", 8, 1, n, 1, nb, 0, 1]
-        lines += [SIDE, SIDE, 16.0, 1, 2, 1, 4, 1, 2, 1, 1, 1, 1, 1, 0, 2, 64, 0, 0, 1, 8, "-", 0, 0, 0, 0]
+        lines += [p, q, 16.0, 1, 2, 1, 4, 1, 2, 1, 1, 1, 1, 1, depth, 2, 64, 0, 0, 1, 8, "-", 0, 0, 0, 0]
         lines = "".join(f"{line}\n" for line in lines)
         more = {} if whole else {"HPL_ALONE": "1"}
-        said, why, counts, folder = self.run(expected, contender, "hpcc", hpccinf=lines, **more)
+        said, why, counts, folder = self.run(expected, contender, ranks, "hpcc", hpccinf=lines, **more)
         said = said or ""
-        hpl = re.search(r"^W[RC]\w+ +\d+ +\d+ +2 +2 +([0-9.]+) +([0-9.e+-]+)$", said, re.M)
+        hpl = re.search(rf"^W[RC]\w+ +\d+ +\d+ +{p} +{q} +([0-9.]+) +([0-9.e+-]+)$", said, re.M)
         check = re.search(r"^\|\|Ax-b.*= +([0-9.e+-]+|nan|inf) \.+ (\w+)$", said, re.M)
         seconds = gflops = residual = None
         if hpl and check:
             seconds, gflops, residual = float(hpl[1]), float(hpl[2]), check[1]
             why = "yes" if check[2] == "PASSED" else "no"
-        self.row("hpl", n, nb, contender, seconds, gflops, why, residual, counts)
-        self.keep(f"{'hpcc' if whole else 'hpl'}-{nb}-{contender}", folder)
-        if not whole or not said:
-            return
+        self.row("hpl", n, nb, named, seconds, gflops, why, residual, counts, ranks)
+        self.keep(f"{'hpcc' if whole else 'hpl'}-{n}-{nb}-{ranks}-{named}", folder)
+        if whole and said:
+            self.rest(contender, said, counts)
+        return gflops if why == "yes" else 0
+
+    def rest(self, contender, said, counts):
+        """The rows of hpcc's DGEMM and PTRANS."""
         value = {k: float(v) for k, v in re.findall(r"^(\w+)=([0-9.e+-]+)$", said, re.M)}
         residuals = re.findall(r"^Scaled residual: ([0-9.e+-]+|nan|inf)", said, re.M)
         size = int(value.get("DGEMM_N", 0))
@@ -276,27 +308,22 @@ class Bench:
             counts,
         )
 
+    def hpl_alone(self):
+        n, probe, best = self.arguments.hpl, min(self.arguments.probe, self.arguments.hpl), (0, RANKS, 0)
+        for ranks in (r for r in (1, 4, 16) if r <= max(RANKS, self.cores)):
+            best = max(best, (self.hpcc(probe, 512, "host", False, ranks), ranks, 0))
+            self.rate = 1e9 * best[0] or None
+        if best[1] > 1:  # on one rank nothing is sent that could be hidden
+            best = max(best, (self.hpcc(probe, 512, "host", False, best[1], 1), best[1], 1))
+        of_all = self.hpcc(n, 512, "host", False, *best[1:], least=0.6)  # a larger n is faster
+        self.rate = 1e9 * of_all or self.rate
+        ours = self.arguments.ours or f"4:{best[2]},1:0,4:{1 - best[2]}"
+        for word in ours.split(","):
+            ranks, depth = map(int, word.split(":"))
+            self.hpcc(n, 512, "gpublas", False, ranks, depth, least=0.4)
 
-def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--library", required=True, type=os.path.abspath)
-    parser.add_argument("--kit", required=True)
-    parser.add_argument("--host-blas", required=True)
-    parser.add_argument("--csv")
-    parser.add_argument("--seconds", type=float, default=400)
-    parser.add_argument("--late", type=float, default=3, help="times what the host is expected to take")
-    parser.add_argument("--pdgemm", type=int, default=20000)
-    parser.add_argument("--hpl", type=int, default=40000)
-    parser.add_argument("--hpcc", type=int, default=16000)
-    parser.add_argument("--reports")
-    arguments = parser.parse_args()
-    if not os.path.exists(arguments.kit + "/bin/mpirun"):
-        sys.exit(f"no {arguments.kit}: `ci/gpu-kit mpi` makes it, on Debian 12")
-    if not os.path.isfile(arguments.library):
-        sys.exit("no library: build it first")
-    bench = Bench(arguments)
+
+def everything(bench, arguments):
     for contender in ("host", "gpublas_1024", "gpublas"):
         bench.pdgemm(512, contender)
         if not bench.rate:
@@ -312,6 +339,36 @@ def main():
         bench.hpcc(min(n, arguments.hpcc), 512, contender, True)
     for nb, contender in ((1024, "gpublas"), (256, "gpublas"), (256, "host")):
         bench.hpcc(n, nb, contender, False)
+
+
+def main():
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--library", required=True, type=os.path.abspath)
+    parser.add_argument("--kit", required=True)
+    parser.add_argument("--host-blas", required=True)
+    parser.add_argument("--csv")
+    parser.add_argument("--seconds", type=float, default=400)
+    parser.add_argument("--late", type=float, default=3, help="times what the host is expected to take")
+    parser.add_argument("--pdgemm", type=int, default=20000)
+    parser.add_argument("--hpl", type=int, default=40000)
+    parser.add_argument("--hpcc", type=int, default=16000)
+    parser.add_argument("--reports")
+    parser.add_argument("--hpl-alone", action="store_true")
+    parser.add_argument("--probe", type=int, default=12000)
+    parser.add_argument("--ours")
+    parser.add_argument("--base")
+    arguments = parser.parse_args()
+    if not os.path.exists(arguments.kit + "/bin/mpirun"):
+        sys.exit(f"no {arguments.kit}: `ci/gpu-kit mpi` makes it, on Debian 12")
+    if not os.path.isfile(arguments.library):
+        sys.exit("no library: build it first")
+    bench = Bench(arguments)
+    if arguments.hpl_alone:
+        bench.hpl_alone()
+    else:
+        everything(bench, arguments)
     bench.csv.close()
     print(f"{time.monotonic() - bench.begin:.0f} s, {bench.faults} faults")
     return bench.faults != 0

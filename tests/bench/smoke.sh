@@ -89,6 +89,17 @@ rows ranks 2 '^ptrans,50,512,4,.*,yes,'
 for program in pdgemm,100,512 hpl,200,512 stardgemm,28,0; do
     rows ranks 1 "^$program,4,gpublas,.*,[1-9][0-9]*\$"
 done
+# HPL alone, behind the rows of the run above.
+if setsid -w env LD_LIBRARY_PATH="$fake" GPUBLAS_OFFLOAD=always "$python" -B "$here/../bench/ranks.py" \
+    --library "$library" --kit "$kit" --host-blas "$host" --hpl 300 --probe 150 --ours 4:0,1:0 --seconds 600 \
+    --late 20 --hpl-alone --base ranks.csv --csv hpl.csv > hpl.log 2>&1; then
+    ok 'hpl: exit'
+else fail 'hpl: exit'; tail -40 hpl.log; fi
+rows hpl 6 '^pdgemm,100,'
+rows hpl 1 '^hpl,150,512,1,host,.*,yes,'
+rows hpl 1 '^hpl,150,512,4,host,.*,yes,'
+rows hpl 1 '^hpl,300,512,[14],host(_depth1)?,.*,yes,'
+for ranks in 1 4; do rows hpl 1 "^hpl,300,512,$ranks,gpublas,.*,yes,.*,[1-9][0-9]*\$"; done
 
 mode callers 29 --largest 48 --seconds 1
 for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done

@@ -80,6 +80,8 @@ def read(path):
     with open(path, newline="") as file:
         lines = file.read().splitlines()
     header = next((x[2:] for x in lines if x.startswith("# ") and not x.startswith("# peak")), "")
+    later = [x[2:].replace(", the rows below", "") for x in lines if x.startswith("# HPL of ")]
+    header = ". ".join([header] + later)
     return list(csv.DictReader(x for x in lines if not x.startswith("#"))), header
 
 
@@ -313,21 +315,26 @@ def programs(rows):
 
 def ranks(rows):
     """Programs of many ranks: GFLOP/s, seconds, and where the calls went."""
-    titles = ["four ranks, 2 x 2", "n", "block", "who", "GFLOP/s", "s", "of the host's time"]
+    titles = ["program", "ranks", "n", "block", "who", "GFLOP/s", "s", "of the best host's time"]
     lines = head(titles + ["calls on the GPU"])
     key = lambda r: (r["program"], r["n"], r["nb"])
-    hosts = {key(r): r["seconds"] for r in rows if r["contender"] == "host"}
+    of_host = lambda r: r["contender"].startswith("host")
+    hosts = {}
+    for r in rows:
+        if of_host(r) and r["seconds"]:
+            hosts[key(r)] = min(r["seconds"], hosts.get(key(r), r["seconds"]), key=float)
     place = list(RANKS).index
-    order = lambda r: (place(r["program"]), -int(r["n"]), int(r["nb"]), r["contender"] != "host")
+    order = lambda r: (place(r["program"]), -int(r["n"]), int(r["nb"]), not of_host(r))
     for r in sorted(rows, key=order):
         host, mine = hosts.get(key(r)), r["seconds"]
         lines.append(line([
             RANKS[r["program"]],
+            r["ranks"],
             r["n"],
             r["nb"] if r["nb"] != "0" else "-",
             {"host": "the host alone", "gpublas": "ours", "gpublas_1024": "ours, `PBLAS_BLOCK=1024`"}[
-                r["contender"]
-            ],
+                r["contender"].removesuffix("_depth1")
+            ] + (", DEPTH = 1" if r["contender"].endswith("_depth1") else ""),
             r["gflops"] or "-",
             mine or r["right"],
             f"{float(mine) / float(host):.2f}" if mine and host and float(host) else "-",
