@@ -112,19 +112,24 @@ static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k_of(const gpb_m
 /* EDGE places of a slab from `place` on, or this block's part of them for both blocks of a pair. Maps are of
    real numbers. */
 template <class T, gpb_along ORDER, int EDGE, int SHARERS>
-static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_tensor_map *map, int place,
-                                                        int k, int member, unsigned barrier)
+static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_tensor_map *map, bool in_lines,
+                                                        int place, int k, int member, unsigned barrier)
 {
-    constexpr int MINE = EDGE / SHARERS, STEP = ORDER == GPB_MAPPED_K ? MINE : GPB_MAPPED_SLAB<T>;
+    constexpr int MINE = EDGE / SHARERS, LINE = GPB_MAPPED_SLAB<T>;
     const int first = SHARERS == 1 ? 0 : gpb_cluster_rank() * MINE;
-    /* Not unrolled, because 24 registers have no room for the places of all boxes. */
-#pragma unroll 1
-    for (int x = 0; x < MINE; x += STEP) {
-        const int at = place + first + x, i = (ORDER == GPB_MAPPED_K ? k : at) * GPB_REALS<T>,
-                  j = ORDER == GPB_MAPPED_K ? at : k;
+    auto copy = [&](int x, int i, int j, int line) __attribute__((always_inline)) {
         const unsigned there = to + (first + x) * GPB_MAPPED_LINE;
-        if (SHARERS == 1) gpb_tensor_copy(there, map, i, j, member, barrier);
-        else gpb_tensor_multicast(there, map, i, j, member, barrier, 3);
+        if (SHARERS == 1) gpb_tensor_copy(there, map, i * GPB_REALS<T>, j, line, member, barrier);
+        else gpb_tensor_multicast(there, map, i * GPB_REALS<T>, j, line, member, barrier, 3);
+    };
+    if (ORDER == GPB_MAPPED_K) {
+        copy(0, k, place + first, 0);
+    } else if (in_lines) {
+        copy(0, 0, k, (place + first) / LINE);
+    } else {
+        /* Not unrolled, because 24 registers have no room for the places of all boxes. */
+#pragma unroll 1
+        for (int x = 0; x < MINE; x += LINE) copy(x, place + first + x, k, 0);
     }
 }
 
@@ -147,9 +152,11 @@ static __device__ __forceinline__ void gpb_mapped_fill(const gpb_mapped_args &ar
         gpb_mbarrier_expect(full, shape::STAGE);
 #pragma unroll
         for (int x = 0; x < 2; x++, k += GPB_MAPPED_SLAB<T>, to += shape::A + shape::B) {
-            gpb_mapped_fetch<T, A, shape::BM, shape::SHARERS>(to, &args.map[2 * PRODUCT], (int)at.i0, k,
+            gpb_mapped_fetch<T, A, shape::BM, shape::SHARERS>(to, &args.map[2 * PRODUCT],
+                                                              args.in_lines >> 2 * PRODUCT & 1, (int)at.i0, k,
                                                               member_a, full);
-            gpb_mapped_fetch<T, B, shape::BN, 1>(to + shape::A, &args.map[2 * PRODUCT + 1], (int)at.j0, k,
+            gpb_mapped_fetch<T, B, shape::BN, 1>(to + shape::A, &args.map[2 * PRODUCT + 1],
+                                                 args.in_lines >> (2 * PRODUCT + 1) & 1, (int)at.j0, k,
                                                  member_b, full);
         }
     }

@@ -19,21 +19,22 @@ static __device__ __forceinline__ void gpb_tensor_prefetch(const gpb_tensor_map 
     asm volatile("prefetch.tensormap [%0];" :: "l"(map) : "memory");
 }
 
-/* A tensor copy, global to shared: the box at x, y, z of the map. What lies outside the map becomes 0, and
-   counts at the barrier like the rest. To this block, or to the same address in every block of `mask`. */
+/* A tensor copy, global to shared: the box at x, y, line, z of the map. What lies outside the map becomes 0,
+   and counts at the barrier like the rest. To this block, or to the same address in every block of `mask`. */
 static __device__ __forceinline__ void gpb_tensor_copy(unsigned to, const gpb_tensor_map *map, int x, int y,
-                                                       int z, unsigned barrier)
+                                                       int line, int z, unsigned barrier)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes "
-                 "[%0], [%1, {%2, %3, %4}], [%5];"
-                 :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier) : "memory");
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes "
+                 "[%0], [%1, {%2, %3, %4, %5}], [%6];"
+                 :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(line), "r"(z), "r"(barrier) : "memory");
 }
 static __device__ __forceinline__ void gpb_tensor_multicast(unsigned to, const gpb_tensor_map *map, int x,
-                                                            int y, int z, unsigned barrier, uint16_t mask)
+                                                            int y, int line, int z, unsigned barrier,
+                                                            uint16_t mask)
 {
-    asm volatile("cp.async.bulk.tensor.3d.shared::cluster.global.mbarrier::complete_tx::bytes"
-                 ".multicast::cluster [%0], [%1, {%2, %3, %4}], [%5], %6;"
-                 :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(z), "r"(barrier), "h"(mask) : "memory");
+    asm volatile("cp.async.bulk.tensor.4d.shared::cluster.global.mbarrier::complete_tx::bytes"
+                 ".multicast::cluster [%0], [%1, {%2, %3, %4, %5}], [%6], %7;"
+                 :: "r"(to), "l"(map), "r"(x), "r"(y), "r"(line), "r"(z), "r"(barrier), "h"(mask) : "memory");
 }
 
 /* c += a b on the FP64 tensor cores, 16 x 8 x 16. With lane = 4 g + t and some order of the 16 k in which

@@ -22,23 +22,26 @@ typedef struct operand {
 
 /* A map is of real numbers, because there is no type of 16 bytes: a complex one is two, side by side. */
 static CUresult encode(const gpb_kernel *kernel, const gpb_gemm_args *args, const operand *x,
-                       gpb_tensor_map *map)
+                       gpb_tensor_map *map, bool *in_lines)
 {
     const uint64_t element = gpb_type_bytes(kernel->type), reals = gpb_type_is_complex(kernel->type) ? 2 : 1;
     /* As the kernel has it: op(A) and op(B) are along the edge if their first dimension is contiguous. */
     const bool along_k = x->step != 1;
-    const int64_t other = along_k ? x->step : x->step_k;
+    const int64_t other = along_k ? x->step : x->step_k, line = GPB_MAPPED_LINE / (int64_t)element;
     const int64_t members = x->stride ? args->batch : 1;
-    const cuuint64_t extent[] = { (cuuint64_t)(along_k ? args->k : x->places) * reals,
-                                  (cuuint64_t)(along_k ? x->places : args->k), (cuuint64_t)members };
+    *in_lines = GPB_MAPPED_IN_LINES(along_k, x->places, (int64_t)element);
+    const int64_t first = along_k ? args->k : *in_lines ? line : x->places;
+    const cuuint64_t extent[] = { (cuuint64_t)first * reals, (cuuint64_t)(along_k ? x->places : args->k),
+                                  (cuuint64_t)(*in_lines ? x->places / line : 1), (cuuint64_t)members };
     /* A stride that is never taken must be one that is allowed. */
-    const cuuint64_t stride[] = { (cuuint64_t)other * element,
+    const cuuint64_t stride[] = { (cuuint64_t)other * element, GPB_MAPPED_LINE,
                                   (cuuint64_t)(members > 1 ? x->stride : other) * element };
     const cuuint32_t box[] = { GPB_MAPPED_LINE / sizeof(double),
-                               (cuuint32_t)GPB_MAPPED_BOX(along_k, x->edge, x->sharers, (int)element), 1 };
-    const cuuint32_t every[] = { 1, 1, 1 };
+                               (cuuint32_t)GPB_MAPPED_BOX(along_k, x->edge, x->sharers, (int)element),
+                               (cuuint32_t)(*in_lines ? x->edge / x->sharers / line : 1), 1 };
+    const cuuint32_t every[] = { 1, 1, 1, 1 };
     return gpb_driver_get()->cuTensorMapEncodeTiled(
-        (CUtensorMap *)(void *)map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3, (void *)(uintptr_t)x->at, extent,
+        (CUtensorMap *)(void *)map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4, (void *)(uintptr_t)x->at, extent,
         stride, box, every, CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
         CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
 }
@@ -57,7 +60,9 @@ CUresult gpb_tensor_map_bind(const gpb_kernel *kernel, const gpb_gemm_args *args
         const operand as
             = of_a ? (operand){ args->a, args->m, args->rsa, args->csa, args->stride_a, edge, blocks }
                    : (operand){ args->b, args->n, args->csb, args->rsb, args->stride_b, edge, blocks };
-        result = encode(kernel, args, &as, &mapped->map[x]);
+        bool in_lines;
+        result = encode(kernel, args, &as, &mapped->map[x], &in_lines);
+        mapped->in_lines |= (unsigned)in_lines << x;
     }
     return result;
 }

@@ -104,14 +104,18 @@ template <class R, int PARTS> struct operand {
         return { x[0], PARTS == 1 ? 0 : conj ? -x[1] : x[1] };
     }
     /* As gpb_tensor_map_bind has it. */
-    void map(gpb_tensor_map *to, bool edge_is_rows, int edge) const
+    void map(int number, bool edge_is_rows, int edge) const
     {
+        constexpr int ELEMENT = PARTS * sizeof(R), LINE = GPB_MAPPED_LINE / ELEMENT;
         const bool along_k = (rs == 1) != edge_is_rows;
         const int64_t high = rs == 1 ? rows : cols, wide = rs == 1 ? cols : rows, ld = rs == 1 ? cs : rs;
-        const gpb_emulate_map map = { (const double *)at, { high * PARTS, wide, 2 },
-                                      { ld * PARTS, stride * PARTS },
-                                      GPB_MAPPED_BOX(along_k, edge, 1, (int)(PARTS * sizeof(R))) };
-        memcpy(to, &map, sizeof map);
+        const bool in_lines = GPB_MAPPED_IN_LINES(along_k, high, ELEMENT);
+        const int64_t first = (in_lines ? LINE : high) * PARTS, lines = in_lines ? high / LINE : 1;
+        const int box = GPB_MAPPED_BOX(along_k, edge, 1, ELEMENT), at_once = in_lines ? edge / LINE : 1;
+        const gpb_emulate_map map = { (const double *)at, { first, wide, lines, 2 },
+                                      { ld * PARTS, LINE * PARTS, stride * PARTS }, { box, at_once } };
+        memcpy(&mapped.map[number], &map, sizeof map);
+        mapped.in_lines |= (unsigned)in_lines << number;
     }
     int64_t count() const { return (stride + (rows - 1) * rs + (cols - 1) * cs + 1) * PARTS; }
     gpb_emulate_span span() const { return { (const char *)at, (const char *)(at + count()) }; }
@@ -276,10 +280,10 @@ template <class R, int PARTS> struct trial {
             mapped = {};
             mapped.gemm = g;
             mapped.products = p.joined ? 2 : 1;
-            a.map(&mapped.map[0], true, r.bm);
-            b.map(&mapped.map[1], false, r.bn);
-            b.map(&mapped.map[2], false, r.bm);
-            a.map(&mapped.map[3], true, r.bn);
+            a.map(0, true, r.bm);
+            b.map(1, false, r.bn);
+            b.map(2, false, r.bm);
+            a.map(3, true, r.bn);
             const int faults = gpb_emulate_run({ r.thread, g.streamk_blocks ? shared : plain,
                                                  (unsigned)r.threads, turn == 1, turn == 1, a.span(),
                                                  b.span() });

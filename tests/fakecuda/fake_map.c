@@ -8,8 +8,8 @@
 #if CUDA_VERSION >= 12000
 typedef struct map {
     uint64_t magic;                      /* of an encoded map */
-    uint64_t at, extent[3], stride[2];
-    uint32_t box[3];
+    uint64_t at, extent[4], stride[3];
+    uint32_t box[4];
     uint8_t rank, type, swizzle, fill;
 } map;
 _Static_assert(sizeof(map) <= sizeof(CUtensorMap), "a map has room");
@@ -57,7 +57,7 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuin
     static const int lines[] = { [CU_TENSOR_MAP_SWIZZLE_NONE] = 0, [CU_TENSOR_MAP_SWIZZLE_32B] = 32,
                                  [CU_TENSOR_MAP_SWIZZLE_64B] = 64, [CU_TENSOR_MAP_SWIZZLE_128B] = 128 };
     CUresult r = gpb_fake_enter(__func__, GPB_FAKE_NEED_INIT);
-    if (!r && (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || rank != 3))
+    if (!r && (interleave != CU_TENSOR_MAP_INTERLEAVE_NONE || rank != 4))
         r = CUDA_ERROR_NOT_SUPPORTED;    /* what nobody here uses */
     if (!r && ((unsigned)swizzle > CU_TENSOR_MAP_SWIZZLE_128B
                || (unsigned)promotion > CU_TENSOR_MAP_L2_PROMOTION_L2_256B
@@ -80,10 +80,11 @@ CUresult cuTensorMapEncodeTiled(CUtensorMap *to, CUtensorMapDataType type, cuuin
 
 /* Dies unless the map is of an operand of `places` x k elements, from which step and step_k lead to the next.
    kernels/mapped: boxes of 16 real numbers along the contiguous dimension. Of the other one, all places of a
-   tile that a block fetches, or as many k as 128 bytes have places. */
+   tile that a block fetches, or as many k as 128 bytes have places; of the third, lines of all of a tile's
+   places, or one. */
 static void check_map(const gpb_fake_kernel *kernel, const char *name, const gpb_tensor_map *in,
                       const void *at, int64_t places, int64_t k, int64_t step, int64_t step_k, int64_t batch,
-                      int64_t stride, int fetched)
+                      int64_t stride, int fetched, bool in_lines)
 {
     const uint64_t bytes = gpb_type_bytes(kernel->type);
     const uint64_t reals = gpb_type_is_complex(kernel->type) ? 2 : 1;
@@ -91,22 +92,27 @@ static void check_map(const gpb_fake_kernel *kernel, const char *name, const gpb
     const uint64_t other = (uint64_t)(along_k ? step : step_k) * bytes;
     map x;
     memcpy(&x, in, sizeof x);
-    const uint64_t members = stride ? (uint64_t)batch : 1, down = (uint64_t)(along_k ? k : places) * reals,
-                   across = (uint64_t)(along_k ? places : k);
-    const uint32_t line = (uint32_t)(128 / bytes);
-    if ((along_k ? step_k : step) != 1 || x.magic != magic || x.at != (uintptr_t)at || x.rank != 3
+    const uint32_t line = (uint32_t)(128 / bytes), lines = (uint32_t)fetched / line;
+    const bool whole = !along_k && places % line == 0;
+    const uint64_t first = (uint64_t)(along_k ? k : whole ? line : places) * reals;
+    const uint64_t extent[] = { first, (uint64_t)(along_k ? places : k),
+                                whole ? (uint64_t)places / line : 1, stride ? (uint64_t)batch : 1 };
+    const uint64_t strides[] = { other, 128, (uint64_t)stride * bytes };
+    const uint32_t box[] = { 16, along_k ? (uint32_t)fetched : line, whole ? lines : 1, 1 };
+    const bool one = extent[3] == 1;
+    if ((along_k ? step_k : step) != 1 || x.magic != magic || x.at != (uintptr_t)at || x.rank != 4
         || x.type != CU_TENSOR_MAP_DATA_TYPE_FLOAT64 || x.swizzle != CU_TENSOR_MAP_SWIZZLE_128B || x.fill
-        || x.extent[0] != down || x.extent[1] != across || x.extent[2] != members || x.stride[0] != other
-        || (members > 1 && x.stride[1] != (uint64_t)stride * bytes) || x.box[0] != 16
-        || x.box[1] != (along_k ? (uint32_t)fetched : line) || x.box[2] != 1)
-        gpb_fake_die("BAD LAUNCH of %s: the map of %s is of %llux%llux%llu at %#llx, strides %llu, %llu, "
-                     "boxes %ux%ux%u, and the operand %llux%llux%llu at %p, strides %lld, %lld, %lld",
-                     kernel->symbol, name, (unsigned long long)x.extent[0], (unsigned long long)x.extent[1],
-                     (unsigned long long)x.extent[2], (unsigned long long)x.at,
-                     (unsigned long long)x.stride[0], (unsigned long long)x.stride[1], x.box[0], x.box[1],
-                     x.box[2], (unsigned long long)down, (unsigned long long)across,
-                     (unsigned long long)members, at, (long long)step, (long long)step_k,
-                     (long long)stride);
+        || memcmp(x.extent, extent, sizeof extent) || memcmp(x.stride, strides, one ? 16 : sizeof strides)
+        || memcmp(x.box, box, sizeof box) || in_lines != whole)
+        gpb_fake_die("BAD LAUNCH of %s: the map of %s is of %llux%llux%llux%llu at %#llx, strides %llu, "
+                     "%llu, boxes %ux%ux%ux%u, and the operand %llux%llux%llux%llu at %p, strides %lld, "
+                     "%lld, %lld", kernel->symbol, name, (unsigned long long)x.extent[0],
+                     (unsigned long long)x.extent[1], (unsigned long long)x.extent[2],
+                     (unsigned long long)x.extent[3], (unsigned long long)x.at,
+                     (unsigned long long)x.stride[0], (unsigned long long)x.stride[2], x.box[0], x.box[1],
+                     x.box[2], x.box[3], (unsigned long long)extent[0], (unsigned long long)extent[1],
+                     (unsigned long long)extent[2], (unsigned long long)extent[3], at, (long long)step,
+                     (long long)step_k, (long long)stride);
 }
 
 static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)
@@ -114,12 +120,16 @@ static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)
     const gpb_gemm_args *g = &x->gemm;
     const int high = kernel->bm / (kernel->caps & GPB_CAP_PAIRS ? 2 : 1), wide = kernel->bn;
     const gpb_tensor_map *map = x->map;
-    check_map(kernel, "A", &map[0], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, high);
-    check_map(kernel, "B", &map[1], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, wide);
+    const unsigned lines = x->in_lines;
+    check_map(kernel, "A", &map[0], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, high, lines & 1);
+    check_map(kernel, "B", &map[1], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, wide,
+              lines >> 1 & 1);
     if (x->products == 1)
         return;
-    check_map(kernel, "B^T", &map[2], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, high);
-    check_map(kernel, "A^T", &map[3], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, wide);
+    check_map(kernel, "B^T", &map[2], g->b, g->n, g->k, g->csb, g->rsb, g->batch, g->stride_b, high,
+              lines >> 2 & 1);
+    check_map(kernel, "A^T", &map[3], g->a, g->m, g->k, g->rsa, g->csa, g->batch, g->stride_a, wide,
+              lines >> 3 & 1);
 }
 #else
 static void check_maps(const gpb_fake_kernel *kernel, const gpb_mapped_args *x)

@@ -116,18 +116,23 @@ static gpb_mapped_args mapped_of(const row *r, const gpb_gemm_args *g)
 {
     gpb_mapped_args m = { .gemm = *g, .products = 1 };
     const cuuint64_t element = bytes_of(1), reals = element / 8;
-    const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1 };
+    const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1, 1 };
+    const cuuint32_t bm = (cuuint32_t)r->bm / (r->caps & GPB_CAP_PAIRS ? 2 : 1);
+    const bool lines = g->m % line == 0;
     const struct side {
         gpb_tensor_map *to;
         const void *at;
-        cuuint64_t extent[3], stride[2];
-        cuuint32_t box[3];
-    } sides[] = { { &m.map[0], g->a, { (cuuint64_t)g->m * reals, (cuuint64_t)g->k, 1 },
-                    { (cuuint64_t)g->csa * element, 16 }, { 16, line, 1 } },
-                  { &m.map[1], g->b, { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1 },
-                    { (cuuint64_t)g->csb * element, 16 }, { 16, (cuuint32_t)r->bn, 1 } } };
+        cuuint64_t extent[4], stride[3];
+        cuuint32_t box[4];
+    } sides[] = { { &m.map[0], g->a,
+                    { (lines ? line : (cuuint64_t)g->m) * reals, (cuuint64_t)g->k,
+                      lines ? (cuuint64_t)g->m / line : 1, 1 },
+                    { (cuuint64_t)g->csa * element, 128, 16 }, { 16, line, lines ? bm / line : 1, 1 } },
+                  { &m.map[1], g->b, { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1, 1 },
+                    { (cuuint64_t)g->csb * element, 128, 16 }, { 16, (cuuint32_t)r->bn, 1, 1 } } };
+    m.in_lines = g->k && lines;
     for (int x = 0; x < 2 && g->k; x++)
-        EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3,
+        EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4,
                                       (void *)(uintptr_t)sides[x].at, sides[x].extent, sides[x].stride,
                                       sides[x].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
