@@ -120,10 +120,11 @@ static double hindrance(const gpb_kernel *kernel, const gpb_tuned *tuned, const 
 
 /* Seconds for which a k tile of a MAPPED kernel keeps a multiprocessor busy with tensor copies. They take
    about the same, of 1 KB or 2. A k tile is two slabs of as many k as a line has places
-   (kernels/mapped/lanes.cuh). Of an operand that is contiguous along k a copy brings all of its slab, else a
-   line of places. So small tiles are slow if neither is. If copies were all, each would take (H100, NT,
-   rank_k.csv, ns): DSYRK 1024 in tiles of 32 x 32 37, 256 x 256 x 100000 of 64 x 32 34; ZHERK 1024 31, 2048
-   32. These calls with op(A) transposed take 0.81, 0.97, 0.64 and 0.81 as long. */
+   (kernels/mapped/lanes.cuh). Of an operand that is contiguous along k, or whose places are whole lines, a
+   copy brings all of its slab, else a line of places. So small tiles are slow if neither is. If copies were
+   all, each would take (H100, NT, a copy a line, ns): DSYRK 1024 in tiles of 32 x 32 37, 256 x 256 x 100000
+   of 64 x 32 34; ZHERK 1024 31, 2048 32. These calls with op(A) transposed take 0.81, 0.97, 0.64 and 0.81 as
+   long. */
 #define COPY_S 33e-9
 static double copies_s(const gpb_kernel *kernel, const gpb_case *on)
 {
@@ -134,7 +135,8 @@ static double copies_s(const gpb_kernel *kernel, const gpb_case *on)
                    shares = x == GPB_A && gpb_kernel_table_can(kernel, GPB_CAP_PAIRS);
         const int places = gpb_kernel_table_edge(kernel, x) / (shares ? 2 : 1), line = kernel->bk / 2;
         const bool along_k = packs ? x == GPB_B : gpb_call_k_down(on->call, x);
-        copies += along_k ? 2 : 2.0 * places / line;
+        const bool whole_lines = (x == GPB_A ? on->call->m : on->call->n) % line == 0;
+        copies += along_k || whole_lines ? 2 : 2.0 * places / line;
     }
     return copies * COPY_S;
 }

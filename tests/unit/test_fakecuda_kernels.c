@@ -563,30 +563,32 @@ static void test_maps(void **state)
 /* What the driver refuses to encode. */
 static int bad_maps(void)
 {
-    static const cuuint64_t good_extent[] = { 10, 20, 1 }, good_stride[] = { 80, 1600 };
-    static const cuuint32_t good_box[] = { 16, 16, 1 }, once[] = { 1, 1, 1 };
-    static const struct { int at; cuuint64_t extent[3], stride[2]; cuuint32_t box[3]; bool right; } maps[] = {
-        { 0, { 10, 20, 1 }, { 80, 1600 }, { 16, 16, 1 }, true },
-        { 8, { 10, 20, 1 }, { 80, 1600 }, { 16, 16, 1 }, false },
-        { 0, { 10, 0, 1 }, { 80, 1600 }, { 16, 16, 1 }, false },
-        { 0, { 10, 20, 1 }, { 88, 1600 }, { 16, 16, 1 }, false },
-        { 0, { 10, 20, 1 }, { 80, (cuuint64_t)1 << 40 }, { 16, 16, 1 }, false },
-        { 0, { 10, 20, 1 }, { 80, 1600 }, { 32, 16, 1 }, false },
-        { 0, { 10, 20, 1 }, { 80, 1600 }, { 15, 16, 1 }, false },
-        { 0, { 10, 20, 1 }, { 80, 1600 }, { 16, 257, 1 }, false },
+    static const cuuint64_t good_extent[] = { 10, 20, 1, 1 }, good_stride[] = { 80, 128, 1600 };
+    static const cuuint32_t good_box[] = { 16, 16, 1, 1 }, once[] = { 1, 1, 1, 1 };
+    static const struct { int at; cuuint64_t extent[4], stride[3]; cuuint32_t box[4]; bool right; } maps[] = {
+        { 0, { 10, 20, 1, 1 }, { 80, 128, 1600 }, { 16, 16, 1, 1 }, true },
+        { 0, { 16, 20, 3, 1 }, { 400, 128, 400 }, { 16, 16, 8, 1 }, true },
+        { 8, { 10, 20, 1, 1 }, { 80, 128, 1600 }, { 16, 16, 1, 1 }, false },
+        { 0, { 10, 0, 1, 1 }, { 80, 128, 1600 }, { 16, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 0 }, { 80, 128, 1600 }, { 16, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 1 }, { 88, 128, 1600 }, { 16, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 1 }, { 80, 128, (cuuint64_t)1 << 40 }, { 16, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 1 }, { 80, 128, 1600 }, { 32, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 1 }, { 80, 128, 1600 }, { 15, 16, 1, 1 }, false },
+        { 0, { 10, 20, 1, 1 }, { 80, 128, 1600 }, { 16, 257, 1, 1 }, false },
     };
     CUtensorMap map;
     gpb_child_start();
     const CUdeviceptr at = gpb_child_device(4096);
     for (int i = 0; i < (int)(sizeof maps / sizeof *maps); i++)
-        EXPECT(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 3,
+        EXPECT(cuTensorMapEncodeTiled(&map, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4,
                                       (void *)(at + (CUdeviceptr)maps[i].at), maps[i].extent, maps[i].stride,
                                       maps[i].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
                                       CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
                                       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
                == (maps[i].right ? CUDA_SUCCESS : CUDA_ERROR_INVALID_VALUE));
     EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)((char *)&map + 8), CU_TENSOR_MAP_DATA_TYPE_FLOAT64,
-                                  3, (void *)at, good_extent, good_stride, good_box, once,
+                                  4, (void *)at, good_extent, good_stride, good_box, once,
                                   CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_SWIZZLE_128B,
                                   CU_TENSOR_MAP_L2_PROMOTION_NONE, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE)
            == CUDA_ERROR_INVALID_VALUE);
