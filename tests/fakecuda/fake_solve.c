@@ -11,6 +11,7 @@
 
 /* The largest triangle of any type, the widest panel, and panels that gpb_<p>swap can follow. */
 enum { MOST = GPB_TRIANGLE_ORDER(4), WIDEST = GPB_PANEL_COLUMNS(4), WIDEST_MOVES = GPB_SWAP_THREADS / 2 };
+enum { VECTORS = 4 };                    /* of a row of columns that are solved together */
 
 #define LETTER s
 #define ELEMENT float

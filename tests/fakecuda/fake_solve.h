@@ -108,55 +108,115 @@ static int NAME(cholesky)(int n, void *at, int64_t rs, int64_t cs, void *at_belo
     return failed;
 }
 
-/* g's triangle, which is read, by columns. */
+/* g's triangle, which is read, by rows. */
 static void NAME(block)(const gpb_triangle_args *g, const void *at_l, ELEMENT l[MOST][MOST])
 {
     for (int j = 0; j < g->n; j++)
         for (int i = g->unit ? j + 1 : j; i < g->n; i++) {
             const ELEMENT y = ((const ELEMENT *)at_l)[i * g->rsl + j * g->csl];
-            l[j][i] = g->conj ? NAME(conjugate)(y) : y;
+            l[i][j] = g->conj ? NAME(conjugate)(y) : y;
         }
 }
 
-static void NAME(divide_by)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+/* Rows of some columns of B. Real and imaginary parts lie apart, for the compiler's vectors. Sums of a row
+   stay in registers: column by column this was a quarter of test_resident. */
+typedef REAL NAME(lanes) __attribute__((vector_size(32)));
+typedef struct NAME(rows) {
+    NAME(lanes) re[MOST][VECTORS], im[MOST][VECTORS];
+} NAME(rows);
+
+/* Row i, of which rows before it are subtracted in increasing order, or added in decreasing order. */
+static inline __attribute__((always_inline)) void NAME(row_body)(const gpb_triangle_args *g, bool solves,
+                                                                 ELEMENT l[MOST][MOST], NAME(rows) *x, int i,
+                                                                 int vectors)
 {
-    for (int i = 0; i < g->n; i++) {
-        x[i] = g->unit ? x[i] : NAME(quotient)(x[i], l[i][i]);
-        for (int r = i + 1; r < g->n; r++)
-            x[r] -= NAME(times)(l[i][r], x[i]);
+    enum { LANES = sizeof(NAME(lanes)) / sizeof(REAL), COMPLEX = sizeof(ELEMENT) > sizeof(REAL) };
+    NAME(lanes) re[VECTORS], im[VECTORS];
+    for (int v = 0; v < vectors; v++) {
+        re[v] = x->re[i][v];
+        im[v] = x->im[i][v];
+    }
+    for (int v = 0; v < vectors && !g->unit && !solves; v++)
+        for (int w = 0; w < LANES; w++) {
+            const ELEMENT y = NAME(times)(l[i][i], (ELEMENT)__builtin_complex(re[v][w], im[v][w]));
+            re[v][w] = __real__ y;
+            im[v][w] = __imag__ y;
+        }
+    for (int step = 0; step < i; step++) {
+        const int j = solves ? step : i - 1 - step;
+        const REAL y = __real__ l[i][j], z = __imag__ l[i][j];
+        for (int v = 0; v < vectors; v++) {
+            const NAME(lanes) r = x->re[j][v], q = x->im[j][v];
+            const NAME(lanes) real = COMPLEX ? y * r - z * q : y * r, imaginary = y * q + z * r;
+            re[v] = solves ? re[v] - real : re[v] + real;
+            if (COMPLEX)
+                im[v] = solves ? im[v] - imaginary : im[v] + imaginary;
+        }
+    }
+    for (int v = 0; v < vectors && !g->unit && solves; v++)
+        for (int w = 0; w < LANES; w++) {
+            const ELEMENT y = NAME(quotient)((ELEMENT)__builtin_complex(re[v][w], im[v][w]), l[i][i]);
+            re[v][w] = __real__ y;
+            im[v][w] = __imag__ y;
+        }
+    for (int v = 0; v < vectors; v++) {
+        x->re[i][v] = re[v];
+        x->im[i][v] = im[v];
     }
 }
 
-static void NAME(multiply_by)(const gpb_triangle_args *g, ELEMENT l[MOST][MOST], ELEMENT *x)
+static inline __attribute__((always_inline)) void NAME(rows_body)(const gpb_triangle_args *g, bool solves,
+                                                                  ELEMENT l[MOST][MOST], NAME(rows) *x,
+                                                                  int vectors)
 {
-    for (int j = g->n - 1; j >= 0; j--) {
-        const ELEMENT y = x[j];
-        x[j] = g->unit ? y : NAME(times)(l[j][j], y);
-        for (int i = j + 1; i < g->n; i++)
-            x[i] += NAME(times)(l[j][i], y);
-    }
+    for (int i = 0; i < g->n && solves; i++)
+        vectors > 1 ? NAME(row_body)(g, true, l, x, i, VECTORS) : NAME(row_body)(g, true, l, x, i, 1);
+    for (int i = g->n - 1; i >= 0 && !solves; i--)
+        vectors > 1 ? NAME(row_body)(g, false, l, x, i, VECTORS) : NAME(row_body)(g, false, l, x, i, 1);
+}
+
+__attribute__((target("avx2"))) static void NAME(rows_avx2)(const gpb_triangle_args *g, bool solves,
+                                                            ELEMENT l[MOST][MOST], NAME(rows) *x,
+                                                            int vectors)
+{
+    NAME(rows_body)(g, solves, l, x, vectors);
+}
+
+static void NAME(rows_any)(const gpb_triangle_args *g, bool solves, ELEMENT l[MOST][MOST], NAME(rows) *x,
+                           int vectors)
+{
+    NAME(rows_body)(g, solves, l, x, vectors);
 }
 
 /* Either of them, with all columns of B, which is read at f. */
 static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *at_l, const void *at_f,
                            int64_t rsf, int64_t csf, void *at_b)
 {
+    enum { LANES = sizeof(NAME(lanes)) / sizeof(REAL) };
     static ELEMENT l[MOST][MOST];        /* because one kernel runs at a time */
-    ELEMENT x[MOST];
+    static NAME(rows) x;
     const ELEMENT alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
-    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
+    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0, avx2 = __builtin_cpu_supports("avx2");
     NAME(block)(g, at_l, l);
-    for (int64_t c = 0; c < g->cols; c++) {
+    for (int64_t c = 0, width; c < g->cols; c += width) {
+        const int64_t left = g->cols - c;
+        width = left < VECTORS * LANES ? left : VECTORS * LANES;
+        const int vectors = width > LANES ? VECTORS : 1;
         const ELEMENT *f = (const ELEMENT *)at_f + c * csf;
         ELEMENT *b = (ELEMENT *)at_b + c * g->csb;
         for (int i = 0; i < g->n; i++)
-            x[i] = scales ? NAME(times)(alpha, f[i * rsf]) : f[i * rsf];
-        if (solves)
-            NAME(divide_by)(g, l, x);
-        else
-            NAME(multiply_by)(g, l, x);
+            for (int64_t w = 0; w < vectors * LANES; w++) {
+                /* Lanes beyond the last column compute the first again. */
+                const ELEMENT y = f[i * rsf + (w < width ? w : 0) * csf];
+                const ELEMENT start = scales ? NAME(times)(alpha, y) : y;
+                x.re[i][w / LANES][w % LANES] = __real__ start;
+                x.im[i][w / LANES][w % LANES] = __imag__ start;
+            }
+        (avx2 ? NAME(rows_avx2) : NAME(rows_any))(g, solves, l, &x, vectors);
         for (int i = 0; i < g->n; i++)
-            b[i * g->rsb] = x[i];
+            for (int64_t w = 0; w < width; w++)
+                b[i * g->rsb + w * g->csb] = (ELEMENT)__builtin_complex(x.re[i][w / LANES][w % LANES],
+                                                                        x.im[i][w / LANES][w % LANES]);
     }
 }
 
