@@ -149,42 +149,67 @@ static inline REAL NAME(entry)(ELEMENT x, int row, int column, bool is_square)
     return is_square && row < column ? -y : y;
 }
 
+/* What is the same for all elements is known to the compiler, and a whole panel has a loop of known length:
+   with variables this was a ninth of test_inject. */
+static inline __attribute__((always_inline)) void NAME(pack_line)(void *to, gpb_fake_operand from, int i,
+                                                                  int p, int filled, int width, bool wide,
+                                                                  int lines, bool round)
+{
+    for (int r = 0; r < filled; r++)
+        for (int q = 0; q < REALS; q++) {
+            REAL x = NAME(entry)(NAME(element)(from, (i + r) / lines, p), (i + r) % lines, q, lines > 1);
+            x = round ? NAME(tf32)(x) : x;
+            if (wide)
+                ((double *)to)[(p * REALS + q) * width + r] = (double)x;
+            else
+                ((float *)to)[(p * REALS + q) * width + r] = (float)x;
+        }
+}
+
 static inline __attribute__((always_inline)) void NAME(pack_as)(const gpb_fake_packing *how,
                                                                 gpb_fake_operand from, int rows, int depth,
-                                                                bool wide, int lines)
+                                                                bool wide, bool is_left, bool round)
 {
-    for (int i = 0, all = rows * lines, width = how->width; i < all; i += width) {
-        const size_t start = (size_t)i * (size_t)(depth * REALS);
-        double *as_double = (double *)how->to + start;
-        float *as_float = (float *)how->to + start;
-        const int filled = all - i < width ? all - i : width;
-        if (filled < width)
-            memset(wide ? (void *)as_double : as_float, 0,
-                   (wide ? sizeof(double) : sizeof(float)) * (size_t)(width * depth * REALS));
+    const int bytes = wide ? sizeof(double) : sizeof(float), lines = is_left ? REALS : 1,
+              width = is_left ? GPB_FAKE_TILE_BYTES / bytes : GPB_FAKE_TILE_COLUMNS;
+    for (int i = 0, all = rows * lines; i < all; i += width) {
+        char *to = (char *)how->to + (size_t)i * (size_t)(depth * REALS) * (size_t)bytes;
+        if (all - i >= width) {
+            for (int p = 0; p < depth; p++)
+                NAME(pack_line)(to, from, i, p, width, width, wide, lines, round);
+            continue;
+        }
+        memset(to, 0, (size_t)(width * depth * REALS) * (size_t)bytes);
         for (int p = 0; p < depth; p++)
-            for (int r = 0; r < filled; r++)
-                for (int q = 0; q < REALS; q++) {
-                    REAL x = NAME(entry)(NAME(element)(from, (i + r) / lines, p), (i + r) % lines, q,
-                                         lines > 1);
-                    x = how->round ? NAME(tf32)(x) : x;
-                    if (wide)
-                        as_double[(p * REALS + q) * width + r] = (double)x;
-                    else
-                        as_float[(p * REALS + q) * width + r] = (float)x;
-                }
+            NAME(pack_line)(to, from, i, p, all - i, width, wide, lines, round);
+    }
+}
+
+static inline __attribute__((always_inline)) void NAME(pack_side)(const gpb_fake_packing *how,
+                                                                  gpb_fake_operand from, int rows, int depth,
+                                                                  bool wide, bool is_left)
+{
+    if (how->round)
+        NAME(pack_as)(how, from, rows, depth, wide, is_left, true);
+    else if (from.rs == 1) {
+        from.rs = 1;                     /* a constant, for the compiler */
+        NAME(pack_as)(how, from, rows, depth, wide, is_left, false);
+    } else {
+        NAME(pack_as)(how, from, rows, depth, wide, is_left, false);
     }
 }
 
 static void NAME(pack)(const gpb_fake_packing *how, gpb_fake_operand from, int rows, int depth)
 {
+    from.conj = from.conj && REALS > 1;
     if (how->wide && how->is_left)
-        NAME(pack_as)(how, from, rows, depth, true, REALS);
+        NAME(pack_side)(how, from, rows, depth, true, true);
     else if (how->wide)
-        NAME(pack_as)(how, from, rows, depth, true, 1);
+        NAME(pack_side)(how, from, rows, depth, true, false);
     else if (how->is_left)
-        NAME(pack_as)(how, from, rows, depth, false, REALS);
+        NAME(pack_side)(how, from, rows, depth, false, true);
     else
-        NAME(pack_as)(how, from, rows, depth, false, 1);
+        NAME(pack_side)(how, from, rows, depth, false, false);
 }
 
 /* alpha sum + beta C, rounded once if sums are in double. (For d and z, which have nothing wider, that is at

@@ -8,7 +8,7 @@
 #include "tests/fakecuda/fakecuda.h"
 
 /* Block of C in real numbers, its depth, a tile's columns and the bytes of one of its columns. */
-enum { MC = 128, NC = 64, KC = 128, NR = 4, TILE_BYTES = 64 };
+enum { MC = 128, NC = 64, KC = 128, NR = GPB_FAKE_TILE_COLUMNS, TILE_BYTES = GPB_FAKE_TILE_BYTES };
 
 #define LETTER d
 #define ELEMENT double
@@ -95,12 +95,10 @@ static void add_panels(int rows, int columns, int depth, bool wide)
 static void sum_block(const gpb_fake_member *x, bool wide)
 {
     const gpb_fake_element *element = gpb_fake_element_of(x->type);
-    const int reals = reals_of(x->type), rows = (int)x->g->m, columns = (int)x->g->n,
-              height = TILE_BYTES / (wide ? (int)sizeof(double) : (int)sizeof(float));
+    const int reals = reals_of(x->type), rows = (int)x->g->m, columns = (int)x->g->n;
     const int64_t deepest = (x->rounding == GPB_FAKE_CHUNKS ? GPB_SLICE_CHUNK : KC) / reals;
     const bool round = x->rounding == GPB_FAKE_TF32;
-    const gpb_fake_packing left = { block_a, height, true, wide, round },
-                           right = { block_b, NR, false, wide, round };
+    const gpb_fake_packing left = { block_a, true, wide, round }, right = { block_b, false, wide, round };
     clear_block(rows * reals, columns, wide);
     for (int64_t p = 0; p < x->g->k; p += deepest) {
         const int depth = (int)(x->g->k - p < deepest ? x->g->k - p : deepest);

@@ -263,11 +263,11 @@ typedef struct gpb_fake_member {
     enum gpb_fake_rounding rounding;
     bool raw;                            /* C = A B, without alpha and beta */
 } gpb_fake_member;
-/* Panels for fake_tile.h: `width` real rows each, depth-major, the last filled up with zeros. A complex
-   product is a real one of twice as many rows of A and twice the k. */
+/* Panels for fake_tile.h: of A of so many bytes of real rows, of B of so many columns; depth-major, the last
+   filled up with zeros. A complex product is a real one of twice as many rows of A and twice the k. */
+enum { GPB_FAKE_TILE_BYTES = 64, GPB_FAKE_TILE_COLUMNS = 4 };
 typedef struct gpb_fake_packing {
     void *to;
-    int width;
     bool is_left;                        /* A. Else B, transposed */
     bool wide;                           /* to double */
     bool round;                          /* to TF32 before */
