@@ -199,6 +199,17 @@ static void mirror(const operand *x, char uplo, bool hidden)
         }
 }
 
+/* The rows of op(X), or its columns, of k elements each: looked up once, and not for every product, which was
+   a sixth of the test. */
+typedef double number[2];
+static number *lines_of(const operand *x, char trans, bool rows, int lines, int k)
+{
+    number *to = malloc(sizeof *to * (size_t)lines * (size_t)k);
+    for (int l = 0; l < lines; l++)
+        for (int p = 0; p < k; p++) at(x, trans, rows ? l : p, rows ? p : l, to[l * k + p]);
+    return to;
+}
+
 /* Whole numbers below 2^24, exact in any order. */
 static void make_operands(const struct shape *s, const double beta[2])
 {
@@ -215,19 +226,15 @@ static void make_operands(const struct shape *s, const double beta[2])
     if (is_sided(s)) mirror(symmetric_of(s), uplo, false);
     c = make(s->m, s->n, 3);
     right = memcpy(malloc(bytes_of(&c)), c.host, bytes_of(&c));
+    const int k = s->k;
+    number *rows[2] = { lines_of(&a, ta, true, s->m, k), twice ? lines_of(&b, ta, true, s->m, k) : NULL };
+    number *cols[2] = { lines_of(&b, tb, false, s->n, k), twice ? lines_of(&a, tb, false, s->n, k) : NULL };
     for (int j = 0; j < s->n; j++)
         for (int i = written == 'L' ? j : 0; i < (written == 'U' ? j + 1 : s->m); i++) {
-            double sum[2] = { 0 }, second[2] = { 0 }, to[2] = { 0 }, x[2], y[2];
+            double sum[2] = { 0 }, second[2] = { 0 }, to[2] = { 0 }, x[2];
             const bool is_real = written && i == j;
-            for (int p = 0; p < s->k; p++) {
-                at(&a, ta, i, p, x);
-                at(&b, tb, p, j, y);
-                add_product(sum, x, y);
-                if (!twice) continue;
-                at(&b, ta, i, p, x);
-                at(&a, tb, p, j, y);
-                add_product(second, x, y);
-            }
+            for (int p = 0; p < k; p++) add_product(sum, rows[0][i * k + p], cols[0][j * k + p]);
+            for (int p = 0; p < k && twice; p++) add_product(second, rows[1][i * k + p], cols[1][j * k + p]);
             at(&c, 'N', i, j, x);
             add_product(to, alpha_here, sum);
             add_product(to, conjugate, second);
@@ -236,6 +243,10 @@ static void make_operands(const struct shape *s, const double beta[2])
             for (int part = 0; part < reals(1); part++)
                 put(right, reals(i + j * (c.rows + PAD)) + part, to[part]);
         }
+    for (int x = 0; x < 2; x++) {
+        free(rows[x]);
+        free(cols[x]);
+    }
     if (is_sided(s)) mirror(symmetric_of(s), uplo, true);
 }
 
