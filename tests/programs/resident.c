@@ -492,6 +492,10 @@ int main(int argc, char **argv)
     ld = n + 3;
     if (n < 1 || ld > MOST) return 100;
     if (argc > 3 && !strncmp(argv[3], "device", 6)) to_device_memory(argv[3]);
+    if (!strcmp(what, "inverses")) {
+        inverses();
+        return wrong;
+    }
     if (strcmp(what, "triangles") && strcmp(what, "refined")) solves(!strcmp(what, "all"));
     for (int how = 0; how < 6 && *what && strcmp(what, "triangles"); how++) refined("GLU"[how % 3], how > 2);
     if (!strcmp(what, "factors") || !strcmp(what, "refined")) {
