@@ -344,7 +344,7 @@ static gpb_crew_job *place_for(gpb_crew_queue *queue, enum gpb_crew_kind kind)
     return job;
 }
 
-static bool post(gpb_crew_queue *queue, gpb_crew_job *job)
+static bool publish(gpb_crew_queue *queue, gpb_crew_job *job)
 {
     queue->posted++;
     atomic_store_explicit(&job->done, false, memory_order_relaxed);
@@ -362,7 +362,7 @@ bool gpb_crew_post(gpb_crew_queue *queue, const gpb_copy2d_job *rectangle)
     gpb_crew_job *job = place_for(queue, GPB_CREW_COPY);
     if (!job) return false;
     job->of.rectangle = *rectangle;
-    return post(queue, job);
+    return publish(queue, job);
 }
 
 bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *digest)
@@ -370,7 +370,7 @@ bool gpb_crew_post_digest(gpb_crew_queue *queue, const gpb_digest_job *digest)
     gpb_crew_job *job = place_for(queue, GPB_CREW_DIGEST);
     if (!job) return false;
     job->of.digest = *digest;
-    return post(queue, job);
+    return publish(queue, job);
 }
 
 bool gpb_crew_post_columns(gpb_crew_queue *queue, const gpb_columns_job *columns)
@@ -378,7 +378,7 @@ bool gpb_crew_post_columns(gpb_crew_queue *queue, const gpb_columns_job *columns
     gpb_crew_job *job = place_for(queue, GPB_CREW_COLUMNS);
     if (!job) return false;
     job->of.columns = *columns;
-    return post(queue, job);
+    return publish(queue, job);
 }
 
 bool gpb_crew_reap(gpb_crew_queue *queue)
