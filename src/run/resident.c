@@ -640,8 +640,10 @@ static const char *look_for_infinity(const gpb_residence *r, const gpb_facts *fa
 static const char *run_on_lane(gpb_residence *r, const gpb_facts *facts, bool kept, gpb_resident_outcome *out,
                                bool *rest)
 {
+    /* Real hosts divide by an infinity, too. */
+    const bool looks = r->work->inverse_norm && gpb_type_is_complex(r->work->system.a.type);
     const char *why = r->work->divides ? look_for_zero(r, facts, out)
-                    : r->work->inverse_norm ? look_for_infinity(r, facts, out) : NULL;
+                    : looks ? look_for_infinity(r, facts, out) : NULL;
     if (why || out->done) return why;
     r->kept = kept && gpb_kept_begin(&r->check, &r->work->system.a) && gpb_residence_provide_before_kept(r);
     if (!r->kept) {
