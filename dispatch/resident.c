@@ -54,6 +54,8 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     return max(least, round_up(ceil_div(cols, PANELS), 64));
 }
 
+/* The last block is what the link does behind the computation: a sixteenth. Smaller blocks than a triangle's
+   launch are not worth one. Other sizes were not tried. */
 int64_t gpb_resident_inverse_block(const gpb_resident *w)
 {
     enum { LEAST = 256, BLOCKS = 16 };

@@ -16,7 +16,7 @@ typedef struct gpb_columns_job {
     int64_t count;
 } gpb_columns_job;
 
-/* Bytes of a column that are moved at once: what a thread has in its first cache, and half a page. */
+/* Bytes of a column that are moved at once: so at order 8192 (d) there are 32 jobs. Not tuned. */
 enum { GPB_COLUMNS_BYTES = 2048 };
 
 /* Column j is to be what column from[j] is, 0 <= j < n. The cycles of that order, one after the other, each
