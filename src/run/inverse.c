@@ -59,10 +59,14 @@ static void invert_u(gpb_residence *r, const gpb_inverse *u)
         gpb_triangular was = next.multiply, divide = next.divide;
         was.b = gpb_pointer(entry(r, r->a, 0, first));
         divide.a = gpb_pointer(entry(r, r->a, first, first));
-        divide.m = last;                     /* with the identity where U^-1 has its block */
         gpb_resident_await(r, was.b, last - first);
         gpb_resident_identity(r, next.block.a, u->n - first, last - first, 0);
         gpb_resident_multiply_levels(r, &next.multiply, &was);
+        gpb_resident_triangular(r, &divide);
+        /* From the left, so that a NaN or an infinity stays in its row, as LAPACK has it. */
+        divide.side = 'L';
+        divide.m = divide.n;
+        divide.b = next.block.a;
         gpb_resident_triangular(r, &divide);
         release(r, last);
     }
