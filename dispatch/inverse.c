@@ -9,25 +9,27 @@ bool gpb_inverse_legal(const gpb_inverse *t)
     return t->uplo && t->diag && t->n >= 0 && t->lda >= max(1, t->n);
 }
 
-/* TRSM with the columns [first, last) of its rows above row `rows`. */
-static gpb_triangular on_columns(const gpb_inverse *u, int64_t rows, int64_t first, int64_t last)
+/* TRSM of that many rows at b by the block [first, last) of the diagonal, from the right. */
+static gpb_triangular by_block(const gpb_inverse *t, int64_t first, int64_t last, int64_t rows, void *b)
 {
-    return (gpb_triangular){ .symbol = u->symbol, .solves = true, .type = u->type, .width = u->width,
-                             .side = 'R', .uplo = 'U', .trans = 'N', .diag = u->diag, .m = rows,
-                             .n = last - first, .alpha = 1, .a = gpb_inverse_at(u, first, first),
-                             .lda = u->lda, .b = gpb_inverse_at(u, 0, first), .ldb = u->lda };
+    return (gpb_triangular){ .symbol = t->symbol, .solves = true, .type = t->type, .width = t->width,
+                             .side = 'R', .uplo = t->uplo, .trans = 'N', .diag = t->diag, .m = rows,
+                             .n = last - first, .alpha = 1, .a = gpb_inverse_at(t, first, first),
+                             .lda = t->lda, .b = b, .ldb = t->lda };
 }
 
-gpb_inverse_columns gpb_inverse_next(const gpb_inverse *u, int64_t first, int64_t last)
+gpb_inverse_columns gpb_inverse_next(const gpb_inverse *t, int64_t first, int64_t last)
 {
-    gpb_inverse_columns to = { .multiply = on_columns(u, first, first, last),
-                               .divide = on_columns(u, first, first, last), .block = *u };
+    const bool lower = t->uplo == 'L';
+    const int64_t row = lower ? last : 0, rows = lower ? t->n - last : first;
+    gpb_inverse_columns to = { .block = *t };
+    to.divide = to.multiply = by_block(t, first, last, rows, gpb_inverse_at(t, row, first));
     to.multiply.solves = false;
     to.multiply.side = 'L';
     to.multiply.alpha = -1;
-    to.multiply.a = u->a;
+    to.multiply.a = gpb_inverse_at(t, row, row);
     to.block.n = last - first;
-    to.block.a = gpb_inverse_at(u, first, first);
+    to.block.a = gpb_inverse_at(t, first, first);
     return to;
 }
 
@@ -42,7 +44,7 @@ gpb_inverse_division gpb_inverse_divide(const gpb_inverse *u, int64_t first, int
                             { .base = (const char *)l + columns * bytes, .ld = ldl, .trans = 'N' },
                             { .base = gpb_inverse_at(u, 0, first), .ld = u->lda, .trans = 'N',
                               .uplo = 'G' } } },
-        .divide = on_columns(u, u->n, first, last)
+        .divide = by_block(u, first, last, u->n, gpb_inverse_at(u, 0, first))
     };
     to.divide.uplo = 'L';
     to.divide.diag = 'U';

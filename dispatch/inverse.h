@@ -2,10 +2,11 @@
 /* The inverse of a triangle by halves: two solves divide the rectangle between its two triangles by both of
    them, and each triangle is inverted. Nothing is multiplied by an inverse.
 
-   The inverse from LU's factors by columns, as LAPACK's getri: U^-1 in the place of U from the first column
-   to the last, then X of X L = U^-1 in the place of both from the last to the first; X's columns in another
-   order are the inverse. What is there and what is not yet replaced suffice for the rest at any time.
-   Pure. */
+   The inverse by columns, in place, as LAPACK's trtri, getri and potri. A triangle T: T^-1 in the place of T
+   from the first column to the last, of a lower one from the last to the first. LU: then X of X L = U^-1 in
+   the place of both from the last column to the first; X's columns in another order are the inverse.
+   Cholesky: then W W^H, or W^H W, of the triangle's inverse W from the first column on. What is there
+   and what is not yet replaced suffice for the rest at any time. Pure. */
 #ifndef GPB_INVERSE_H
 #define GPB_INVERSE_H
 
@@ -34,8 +35,8 @@ static inline void *gpb_inverse_at(const gpb_inverse *t, int64_t row, int64_t co
 {
     return (char *)t->a + (row + col * t->lda) * (int64_t)gpb_type_bytes(t->type);
 }
-/* The next columns [first, last) of U^-1: the rectangle above their block on the diagonal is multiplied by -1
-   and the columns of U^-1 before, and divided by the block, which is then inverted. */
+/* The next columns [first, last) of T^-1: the rectangle above their block on the diagonal, or below it, is
+   multiplied by -1 and the inverse on that side, and divided by the block, which is then inverted. */
 typedef struct gpb_inverse_columns {
     gpb_triangular multiply, divide;
     gpb_inverse block;
@@ -48,9 +49,9 @@ typedef struct gpb_inverse_division {
     gpb_triangular divide;
 } gpb_inverse_division;
 
-/* Both for the upper triangle u. */
-gpb_inverse_columns gpb_inverse_next(const gpb_inverse *u, int64_t first, int64_t last);
-/* l: columns [first, last) of L, of which the first row there is row `first` of the matrix. */
+gpb_inverse_columns gpb_inverse_next(const gpb_inverse *triangle, int64_t first, int64_t last);
+/* u: the upper triangle. l: columns [first, last) of L, of which the first row there is row `first` of the
+   matrix. */
 gpb_inverse_division gpb_inverse_divide(const gpb_inverse *u, int64_t first, int64_t last, const void *l,
                                         int64_t ldl);
 /* For orders of 2 and more. */

@@ -37,12 +37,11 @@ gpb_resident gpb_resident_of_inverse(const gpb_triangular *t)
     return w;
 }
 
-/* TRMM from the right: columns of op(A)'s upper triangle need the columns of B before them. */
-bool gpb_resident_overwrites(const gpb_resident *w)
+/* TRMM from the right by an upper triangle: columns need those of B before them. */
+bool gpb_resident_backwards(const gpb_resident *w)
 {
     const gpb_triangular *t = w->triangular;
-    const bool from_right = t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N');
-    return from_right || (w->inverts && !gpb_resident_inverts_lu(w));
+    return t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N');
 }
 
 /* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,

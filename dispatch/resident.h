@@ -38,15 +38,15 @@ gpb_resident gpb_resident_of_factors(const gpb_factor *factors);
 /* A triangle's inverse as the solve that it is; for gpb_resident_of_inverse. */
 gpb_triangular gpb_resident_solve_of(const gpb_inverse *inverse);
 gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
-/* True if the columns that come home take the place of something that the others are computed from: the host
-   could not compute the rest after a failure. */
-bool gpb_resident_overwrites(const gpb_resident *work);
-/* getri: by columns in the factors' place (dispatch/inverse.h), in blocks of so many. */
+/* True if B's columns come home from the last to the first, because the host would need the others for the
+   rest after a failure. */
+bool gpb_resident_backwards(const gpb_resident *work);
+/* Inverses go by columns, in place (dispatch/inverse.h), in blocks of so many. */
+int64_t gpb_resident_inverse_block(const gpb_resident *work);
 static inline bool gpb_resident_inverts_lu(const gpb_resident *work)
 {
     return work->inverts && gpb_factor_is_lu(&work->system.a);
 }
-int64_t gpb_resident_inverse_block(const gpb_resident *work);
 /* Columns of B that are computed together and go home while others are computed, if home is the host. */
 int64_t gpb_resident_panel(const gpb_resident *work);
 /* The order of the triangles on the diagonal that TRMM by levels begins with. */

@@ -88,17 +88,6 @@ static void host_invert(void *where, const gpb_inverse *t)
     trtri(&t->uplo, &t->diag, &t->n, t->a, &t->lda, &info, 1, 1);
 }
 
-void gpb_lapack_host_invert_cholesky(const gpb_factor *f)
-{
-    static const gpb_next_names potris = GPB_NEXT_NAMES(potri);
-    int64_t info = 0;
-    void (*potri)(GPB_POTRI_PARAMS(void, int64_t), size_t);
-    *(void **)&potri = gpb_next_of(potris, f->type, f->width);
-    inside++;
-    potri(&f->uplo, &f->n, f->a, &f->lda, &info, 1);
-    inside--;
-}
-
 static void host_square(void *where, const gpb_factor *f)
 {
     (void)where;
@@ -313,18 +302,44 @@ int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns, 
     return 0;
 }
 
-void gpb_lapack_invert_lu_go_on(const gpb_factor *lu, int64_t done, void *work, int64_t columns)
+/* All but the first `done` columns of a triangle's inverse, or the last ones of a lower one's. */
+static void invert_rest(const gpb_inverse *t, int64_t done)
 {
     const gpb_lapack_parts *host = &gpb_lapack_host;
+    if (done >= t->n) return;
+    const bool lower = t->uplo == 'L';
+    const gpb_inverse_columns rest = gpb_inverse_next(t, lower ? 0 : done, lower ? t->n - done : t->n);
+    host->triangular(NULL, &rest.multiply);
+    host->triangular(NULL, &rest.divide);
+    host->invert(NULL, &rest.block);
+}
+
+void gpb_lapack_invert_go_on(const gpb_inverse *triangle, int64_t done) { invert_rest(triangle, done); }
+
+void gpb_lapack_invert_lu_go_on(const gpb_factor *lu, int64_t done, void *work, int64_t columns)
+{
     const gpb_inverse u = u_of(lu);
-    if (done < u.n) {
-        const gpb_inverse_columns rest = gpb_inverse_next(&u, done, u.n);
-        host->triangular(NULL, &rest.multiply);
-        host->triangular(NULL, &rest.divide);
-        host->invert(NULL, &rest.block);
-    }
-    divide_by_l(&u, min(u.n, 2 * u.n - done), work, columns, host);
+    invert_rest(&u, done);
+    divide_by_l(&u, min(u.n, 2 * u.n - done), work, columns, &gpb_lapack_host);
     swap_columns(&u, lu->ipiv, work);
+}
+
+void gpb_lapack_invert_cholesky_go_on(const gpb_factor *f, int64_t done)
+{
+    const gpb_inverse w = { .symbol = f->symbol, .type = f->type, .width = f->width, .uplo = f->uplo,
+                            .diag = 'N', .n = f->n, .a = f->a, .lda = f->lda };
+    const int64_t there = max(0, done - f->n);
+    invert_rest(&w, done);
+    if (there == f->n) return;
+    gpb_factor behind = *f;
+    behind.m = behind.n = f->n - there;
+    behind.a = gpb_inverse_at(&w, there, there);
+    const gpb_triangular above = { .symbol = f->symbol, .type = f->type, .width = f->width, .side = 'R',
+                                   .uplo = 'U', .trans = gpb_type_is_complex(f->type) ? 'C' : 'T',
+                                   .diag = 'N', .m = there, .n = behind.n, .alpha = 1, .a = behind.a,
+                                   .lda = f->lda, .b = gpb_inverse_at(&w, 0, there), .ldb = f->lda };
+    if (f->uplo == 'U' && there) gpb_lapack_host.triangular(NULL, &above);
+    gpb_lapack_host.square(NULL, &behind);
 }
 
 void gpb_lapack_square(const gpb_factor *f, const gpb_lapack_parts *parts)

@@ -38,9 +38,12 @@ int64_t gpb_lapack_triangular(const gpb_triangular *solve, const gpb_lapack_part
 /* getri, by blocks of that many columns. work: n times as many elements. Returns INFO as trtri does. */
 int64_t gpb_lapack_invert_lu(const gpb_factor *lu, void *work, int64_t columns,
                              const gpb_lapack_parts *parts);
-/* After a getri elsewhere that has left in A the first `done` columns of these: U^-1's from its first column
-   on, then X's (dispatch/inverse.h) from its last: the host does the rest. work: as above. */
+/* After a trtri, getri or potri elsewhere that has left in A the first `done` columns of these, in the order
+   of dispatch/inverse.h: the triangle's inverse; of getri then X, of potri then the product. The host does
+   the rest. work: as above. */
+void gpb_lapack_invert_go_on(const gpb_inverse *triangle, int64_t done);
 void gpb_lapack_invert_lu_go_on(const gpb_factor *lu, int64_t done, void *work, int64_t columns);
+void gpb_lapack_invert_cholesky_go_on(const gpb_factor *triangle, int64_t done);
 /* The number of the first element of the diagonal that is 0, from 1 on, else 0. */
 int64_t gpb_lapack_singular(enum gpb_type type, const void *a, int64_t n, int64_t lda);
 /* lauum */
@@ -50,8 +53,6 @@ int64_t gpb_lapack_invert_cholesky(const gpb_factor *triangle, const gpb_lapack_
 /* getrs or potrs of the host. With few right-hand sides it is better than the host's TRSM: at order 4096 with
    one by 20 to 60 ms. */
 void gpb_lapack_host_solve(const gpb_system *system);
-/* potri of the host. */
-void gpb_lapack_host_invert_cholesky(const gpb_factor *triangle);
 /* The host's parts: its own routines of LAPACK, for blocks of any order. */
 extern const gpb_lapack_parts gpb_lapack_host;
 /* Of them what is no block: its Level 3, and laswp. */

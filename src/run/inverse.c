@@ -16,6 +16,7 @@ enum { OF_HOST = 64 };
 const char *gpb_inverse_begin(gpb_residence *r)
 {
     const gpb_factor *f = &r->work->system.a;
+    if (!gpb_resident_inverts_lu(r->work)) return NULL;
     r->inverse.columns = malloc((size_t)f->n * sizeof *r->inverse.columns);
     r->inverse.work = malloc((size_t)(f->n * OF_HOST) * r->element);
     if (!r->inverse.columns || !r->inverse.work) return "out of memory";
@@ -34,14 +35,32 @@ static CUdeviceptr entry(const gpb_residence *r, CUdeviceptr of, int64_t row, in
     return of + (CUdeviceptr)(row + col * r->ld) * r->element;
 }
 
+/* The triangle that is inverted first, there. */
+static gpb_inverse triangle(const gpb_residence *r, void *a, int64_t lda)
+{
+    const gpb_factor *f = &r->work->system.a;
+    return (gpb_inverse){ .symbol = f->symbol, .type = f->type, .width = f->width,
+                          .uplo = gpb_factor_is_lu(f) ? 'U' : f->uplo,
+                          .diag = r->work->triangular ? r->work->triangular->diag : 'N', .n = f->n, .a = a,
+                          .lda = lda };
+}
+
+/* A device gets the whole of it at the end, the host all that there is on the way to it. */
 int gpb_inverse_home(const gpb_residence *r, const gpb_carry_matrix *x, gpb_carry_matrix to[GPB_CARRY_MOST])
 {
+    const bool lu = gpb_resident_inverts_lu(r->work), cholesky = !lu && !r->work->triangular;
+    const gpb_inverse w = triangle(r, NULL, r->ld);
     to[0] = to[1] = *x;
     to[0].arena = r->b;
-    to[0].uplo = 'U';
+    to[0].uplo = w.uplo;
+    to[0].backwards = w.uplo == 'L';
     to[1].arena = r->a;
-    to[1].backwards = to[1].again = true;
-    return 2;
+    to[1].backwards = lu;
+    to[1].again = true;
+    if (r->on_host) return lu || cholesky ? 2 : 1;
+    to[0].arena = cholesky ? r->a : r->b;
+    to[0].uplo = x->uplo;
+    return 1;
 }
 
 static void release(gpb_residence *r, int64_t columns)
@@ -49,25 +68,41 @@ static void release(gpb_residence *r, int64_t columns)
     if (r->on_host && !r->result && !r->why) r->result = gpb_carry_release(&r->down, columns);
 }
 
-/* U^-1 in B's place. */
-static void invert_u(gpb_residence *r, const gpb_inverse *u)
+/* Columns [first, last) of W, the triangle's inverse. */
+static void invert_columns(gpb_residence *r, const gpb_inverse *w, int64_t first, int64_t last)
 {
-    const int64_t block = gpb_resident_inverse_block(r->work);
-    for (int64_t first = 0, last; first < u->n; first = last) {
-        last = min(u->n, first + block);
-        const gpb_inverse_columns next = gpb_inverse_next(u, first, last);
-        gpb_triangular was = next.multiply, divide = next.divide;
-        was.b = gpb_pointer(entry(r, r->a, 0, first));
-        divide.a = gpb_pointer(entry(r, r->a, first, first));
-        gpb_resident_await(r, was.b, last - first);
-        gpb_resident_identity(r, next.block.a, u->n - first, last - first, 0);
-        gpb_resident_multiply_levels(r, &next.multiply, &was);
-        gpb_resident_triangular(r, &divide);
-        /* From the left, so that a NaN or an infinity stays in its row, as LAPACK has it. */
-        divide.side = 'L';
-        divide.m = divide.n;
-        divide.b = next.block.a;
-        gpb_resident_triangular(r, &divide);
+    const bool lower = w->uplo == 'L';
+    const gpb_inverse_columns next = gpb_inverse_next(w, first, last);
+    const int64_t row = lower ? last : 0;
+    gpb_triangular was = next.multiply, divide = next.divide;
+    was.b = gpb_pointer(entry(r, r->a, row, first));
+    divide.a = gpb_pointer(entry(r, r->a, first, first));
+    gpb_resident_await(r, divide.a, last - first);
+    gpb_resident_identity(r, next.block.a, lower ? last - first : w->n - first, last - first, 0);
+    gpb_resident_multiply_levels(r, &next.multiply, &was);
+    gpb_resident_triangular(r, &divide);
+    /* From the left, so that a NaN or an infinity stays in its row, as LAPACK has it. */
+    divide.side = 'L';
+    divide.m = divide.n;
+    divide.b = next.block.a;
+    gpb_resident_triangular(r, &divide);
+}
+
+/* W in B's place. */
+static void invert_triangle(gpb_residence *r, const gpb_inverse *w)
+{
+    const int64_t block = gpb_resident_inverse_block(r->work), n = w->n;
+    if (w->uplo == 'L') {
+        for (int64_t last = n, first; last > 0; last = first) {
+            first = (last - 1) / block * block;
+            invert_columns(r, w, first, last);
+            release(r, n - first);
+        }
+        return;
+    }
+    for (int64_t first = 0, last; first < n; first = last) {
+        last = min(n, first + block);
+        invert_columns(r, w, first, last);
         release(r, last);
     }
 }
@@ -88,6 +123,45 @@ static void divide_by_l(gpb_residence *r, const gpb_inverse *x)
     }
 }
 
+/* That of columns [first, last) of a Hermitian inverse, which rounding leaves imaginary parts. */
+static void make_diagonal_real(gpb_residence *r, int64_t first, int64_t last)
+{
+    const size_t part = gpb_type_real_bytes(r->work->system.a.type);
+    if (part == r->element || r->result || r->why) return;
+    r->result = gpb_driver_get()->cuMemsetD2D32Async(entry(r, r->a, first, first) + part,
+                                                     (size_t)(r->ld + 1) * r->element, 0, part / 4,
+                                                     (size_t)(last - first), r->lane->stream);
+}
+
+/* W W^H, or W^H W of a lower W, in A's place. Nothing is multiplied by what lies beyond W's triangle. */
+static void square(gpb_residence *r, const gpb_inverse *w)
+{
+    const gpb_lapack_parts parts = gpb_resident_parts(r);
+    const int64_t block = gpb_resident_inverse_block(r->work), n = w->n;
+    const bool lower = w->uplo == 'L';
+    const char h = gpb_type_is_complex(w->type) ? 'C' : 'T';
+    for (int64_t first = 0, last; first < n; first = last) {
+        last = min(n, first + block);
+        const int64_t row = lower ? first : 0;
+        gpb_triangular t = { .symbol = w->symbol, .type = w->type, .width = w->width,
+                             .side = lower ? 'L' : 'R', .uplo = w->uplo, .trans = h, .diag = 'N',
+                             .m = lower ? n - first : last, .n = last - first, .alpha = 1,
+                             .a = gpb_inverse_at(w, first, first), .lda = r->ld,
+                             .b = gpb_pointer(entry(r, r->a, row, first)), .ldb = r->ld };
+        gpb_triangular was = t;
+        was.b = gpb_inverse_at(w, row, first);
+        gpb_resident_multiply_levels(r, &t, &was);
+        const gpb_call behind = { .symbol = w->symbol, .type = w->type, .width = w->width, .m = last,
+                                  .n = last - first, .k = n - last, .alpha = 1, .beta = 1, .batch = 1,
+                                  .x = { { .base = gpb_inverse_at(w, 0, last), .ld = r->ld, .trans = 'N' },
+                                         { .base = gpb_inverse_at(w, first, last), .ld = r->ld, .trans = h },
+                                         { .base = t.b, .ld = r->ld, .trans = 'N', .uplo = 'G' } } };
+        if (!lower) parts.multiply(r, &behind);
+        make_diagonal_real(r, first, last);
+        release(r, n + last);
+    }
+}
+
 /* X becomes the inverse, in B's place. */
 static void order_columns(gpb_residence *r)
 {
@@ -98,18 +172,20 @@ static void order_columns(gpb_residence *r)
 
 void gpb_inverse_compute(gpb_residence *r)
 {
-    const gpb_factor *f = &r->work->system.a;
-    gpb_inverse u = { .symbol = f->symbol, .type = f->type, .width = f->width, .uplo = 'U', .diag = 'N',
-                      .n = f->n, .a = gpb_pointer(r->b), .lda = r->ld };
-    invert_u(r, &u);
-    u.a = gpb_pointer(r->a);
-    divide_by_l(r, &u);
-    if (!r->on_host) order_columns(r);
+    const gpb_inverse w = triangle(r, gpb_pointer(r->b), r->ld), x = triangle(r, gpb_pointer(r->a), r->ld);
+    invert_triangle(r, &w);
+    if (gpb_resident_inverts_lu(r->work)) {
+        divide_by_l(r, &x);
+        if (!r->on_host) order_columns(r);
+    } else if (!r->work->triangular) {
+        square(r, &w);
+    }
 }
 
 void gpb_inverse_finish(const gpb_residence *r)
 {
     const gpb_factor *f = &r->work->system.a;
+    if (!r->inverse.columns) return;
     const int64_t rows = GPB_COLUMNS_BYTES / (int64_t)r->element;
     int32_t *walk = r->inverse.work;
     gpb_columns_job job = { .ld = f->lda, .element = r->element, .walk = walk,
@@ -127,5 +203,9 @@ void gpb_inverse_finish(const gpb_residence *r)
 
 void gpb_inverse_go_on(const gpb_residence *r, int64_t done)
 {
-    gpb_lapack_invert_lu_go_on(&r->work->system.a, done, r->inverse.work, OF_HOST);
+    const gpb_factor *f = &r->work->system.a;
+    const gpb_inverse t = triangle(r, f->a, f->lda);
+    if (gpb_resident_inverts_lu(r->work)) gpb_lapack_invert_lu_go_on(f, done, r->inverse.work, OF_HOST);
+    else if (r->work->triangular) gpb_lapack_invert_go_on(&t, done);
+    else gpb_lapack_invert_cholesky_go_on(f, done);
 }

@@ -9,7 +9,6 @@
 #include "src/host/lapack.h"
 #include "src/run/carry.h"
 #include "src/run/kept.h"
-#include "src/run/spare.h"
 
 /* INFO as it is before anything is wrong, of no pivot being 0. */
 enum { GPB_NO_INFO = INT32_MAX };
@@ -57,7 +56,6 @@ typedef struct gpb_residence {
     int32_t found;                   /* INFO of the device or GPB_NO_INFO, once it is fetched */
     bool fetched;
     bool on_host;                    /* what is computed goes to ordinary host memory */
-    gpb_spare spare;                 /* of what the results replace, if the host would need it */
     gpb_lu_inverse inverse;
     bool no_clusters;                /* none of that size fits: a part of a GPU, or others hold its memory */
     int32_t *panel_width;            /* of the panel that begins at a column; 0: none does */

@@ -174,25 +174,17 @@ static bool is_own(gpb_residence *r)
     return !r->others;
 }
 
-/* Whatever the host would need after a failure is there, and kept factors have proved to be the program's. */
+/* Kept factors have proved to be the program's. */
 static bool may_write(void *residence)
 {
     gpb_residence *r = residence;
-    if (r->kept && (!gpb_kept_is_read(&r->check) || !is_own(r))) return false;
-    return !r->spare.copy || gpb_spare_go_on(&r->spare);
+    return !r->kept || (gpb_kept_is_read(&r->check) && is_own(r));
 }
 
 /* The first columns of B are computed, and go home if that is the host's memory. */
 static void send_home(gpb_residence *r, int64_t columns)
 {
     if (r->result || r->why || !r->on_host) return;
-    if (gpb_resident_overwrites(r->work) && !r->spare.copy) {
-        if (!gpb_spare_begin(&r->spare, &r->down.matrix[0])) {
-            r->why = "out of memory";
-            return;
-        }
-        gpb_spare_go_on(&r->spare);
-    }
     r->result = gpb_carry_release(&r->down, columns);
 }
 
@@ -223,81 +215,6 @@ static void divide(gpb_residence *r)
             gpb_resident_multiply_levels(r, &t, &was);
         }
         send_home(r, first + t.n);
-    }
-}
-
-/* Columns [first, last) of a triangle's inverse, which has zeros where the triangle has. */
-static void invert_triangle(gpb_residence *r, int64_t first, int64_t last)
-{
-    gpb_triangular t = *r->work->triangular;
-    const bool lower = t.uplo == 'L';
-    const int64_t row = lower ? first : 0;
-    t.m = (lower ? t.n : last) - row;
-    t.n = last - first;
-    t.a = entry(r, r->a, row, row);
-    t.b = entry(r, r->b, row, first);
-    t.lda = t.ldb = r->ld;
-    gpb_resident_identity(r, t.b, t.m, t.n, first - row);
-    gpb_resident_triangular(r, &t);
-}
-
-/* Columns, or rows of the upper triangle, [first, last) of the inverse of A = L L^H or U^H U: what lies
-   behind the diagonal is that of the trailing block's. */
-static void invert_cholesky(gpb_residence *r, int64_t first, int64_t last, const gpb_lapack_parts *parts)
-{
-    gpb_system system = r->work->system;
-    const int64_t behind = system.a.n - first;
-    system.a.a = entry(r, r->a, first, first);
-    system.a.m = system.a.n = behind;
-    system.b = entry(r, r->b, first, first);
-    system.nrhs = last - first;
-    system.a.lda = system.ldb = r->ld;
-    if (system.a.uplo == 'L') {
-        gpb_resident_identity(r, system.b, behind, system.nrhs, 0);
-        gpb_lapack_solve(&system, parts);
-        return;
-    }
-    /* X U^H U = I, from the right. */
-    const gpb_system_solves from_left = gpb_system_solve(&system);
-    gpb_triangular solves[] = { from_left.second, from_left.first };
-    gpb_resident_identity(r, system.b, system.nrhs, behind, 0);
-    for (int i = 0; i < 2; i++) {
-        solves[i].side = 'R';
-        solves[i].m = system.nrhs;
-        solves[i].n = behind;
-        gpb_resident_triangular(r, &solves[i]);
-    }
-}
-
-/* That of columns [first, last) of a Hermitian inverse, which rounding leaves imaginary parts. */
-static void make_diagonal_real(gpb_residence *r, int64_t first, int64_t last)
-{
-    const size_t part = gpb_type_real_bytes(r->work->system.a.type);
-    if (part == r->element || r->result || r->why) return;
-    const CUdeviceptr at = (CUdeviceptr)(uintptr_t)entry(r, r->b, first, first) + part;
-    r->result = gpb_driver_get()->cuMemsetD2D32Async(at, (size_t)(r->ld + 1) * r->element, 0, part / 4,
-                                                     (size_t)(last - first), r->lane->stream);
-}
-
-/* Rows of an upper triangle go home at the end. */
-static void invert(gpb_residence *r, const gpb_lapack_parts *parts)
-{
-    const gpb_system *s = &r->work->system;
-    const int64_t n = s->a.n, panel = panel_of(r);
-    if (gpb_resident_inverts_lu(r->work)) {
-        gpb_inverse_compute(r);
-        return;
-    }
-    for (int64_t first = 0; first < n; first += panel) {
-        const int64_t last = min(n, first + panel);
-        if (r->work->triangular) {
-            invert_triangle(r, first, last);
-        } else {
-            invert_cholesky(r, first, last, parts);
-            make_diagonal_real(r, first, last);
-            if (s->a.uplo == 'U' && last < n) continue;
-        }
-        send_home(r, last);
     }
 }
 
@@ -350,7 +267,7 @@ static void compute(gpb_residence *r)
     system.b = gpb_pointer(r->of_b);
     system.ldb = r->ldb;
     if (r->work->inverts) {
-        invert(r, &parts);
+        gpb_inverse_compute(r);
         return;
     }
     if (r->work->triangular) {
@@ -361,18 +278,6 @@ static void compute(gpb_residence *r)
     if (r->work->solves) solve(r, &system, &parts);
 }
 
-/* All of it on the host. */
-static void host_alone(const gpb_resident *w)
-{
-    const gpb_factor *f = &w->system.a;
-    if (!w->inverts) gpb_host_triangular(w->triangular);
-    else if (w->triangular)
-        gpb_lapack_host.invert(NULL, &(gpb_inverse){ .type = f->type, .width = f->width, .uplo = f->uplo,
-                                                     .diag = w->triangular->diag, .n = f->n, .a = f->a,
-                                                     .lda = f->lda });
-    else gpb_lapack_host_invert_cholesky(f);
-}
-
 /* The host computes what is not home: A is there up to some column, or all of it and B up to some. If the
    device has said that A is not positive definite, and B is in its memory, the host leaves A as its own
    LAPACK does; should it find A definite by a hair, the device's INFO stays. */
@@ -380,13 +285,14 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
 {
     const gpb_system *s = &r->work->system;
     const int64_t of_a = r->work->factors ? s->a.n : 0, done = r->down.done;
-    if (gpb_resident_overwrites(r->work)) {
-        gpb_spare_restore(&r->spare);
-        host_alone(r->work);
+    if (r->work->inverts) {
+        gpb_inverse_go_on(r, done);
         return;
     }
-    if (gpb_resident_inverts_lu(r->work)) {
-        gpb_inverse_go_on(r, done);
+    if (gpb_resident_backwards(r->work)) {
+        gpb_triangular others = *r->work->triangular;
+        others.n -= done;
+        if (others.n) gpb_host_triangular(&others);
         return;
     }
     if (r->work->triangular) {
@@ -447,22 +353,22 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     decide_who_stays(r, of);
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
     const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
-    const bool inverts_lu = gpb_resident_inverts_lu(r->work);
-    r->by_need = pieced || r->kept || r->there || r->a_stays || inverts_lu;
+    r->by_need = pieced || r->kept || r->there || r->a_stays || inverts;
     r->up = pieced                  ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
             : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
             : r->kept || r->a_stays ? gpb_carry_begin(r->lane, true, of + 1, inverts ? 0 : solves)
                                     : gpb_carry_begin(r->lane, true, of, inverts ? 1 : 1 + solves);
     gpb_carry_matrix home[2] = { of[0], of[1] };
     home[1].arena = r->of_b;
-    r->down = inverts_lu && r->on_host
+    home[1].backwards = gpb_resident_backwards(r->work);
+    r->down = inverts
               ? gpb_carry_begin(r->lane, false, pieces, gpb_inverse_home(r, &of[1], pieces))
               : gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
     r->down.may_write = may_write;
     r->down.of = r;
     if (!r->result) r->result = follow_program(r, facts);
     if (!r->result) r->result = gpb_residence_begin(r);
-    if (inverts_lu) r->why = gpb_inverse_begin(r);
+    if (inverts) r->why = gpb_inverse_begin(r);
     else if (!r->result && !factors && lu) gpb_residence_send_pivots(r);
     if (r->there) begin_anew(r);
     *(int32_t *)(void *)r->lane->table = GPB_NO_INFO;
@@ -688,9 +594,8 @@ static bool attempt(const gpb_resident *work, const gpb_facts *facts, const gpb_
     }
     /* Without the lane, because the host's routines may call others of theirs through our doors. */
     if (rest) finish(&r, out);
-    else if (out->done && r.on_host && gpb_resident_inverts_lu(work)) gpb_inverse_finish(&r);
+    else if (out->done && r.on_host && work->inverts) gpb_inverse_finish(&r);
     gpb_inverse_end(&r);
-    gpb_spare_end(&r.spare);
     return !r.others;
 }
 
