@@ -18,10 +18,11 @@
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
    cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(most) bytes of
                   shared memory
-   substitute     GPB_TRIANGLE_THREADS, GPB_TRIANGLE_BLOCKS(cols, real); GPB_TRIANGLE_SHARED(bytes) bytes of
-                  shared memory. real: the bytes of a real number
-   multiply       the same, GPB_MULTIPLY_BLOCKS(cols, real, bytes), by as many as there are triangles, at most
-                  65535
+   substitute     GPB_SUBSTITUTE_THREADS_OF(real, groups), GPB_SUBSTITUTE_BLOCKS(cols, groups), groups from
+                  GPB_SUBSTITUTE_LEAST(real, bytes) to GPB_SUBSTITUTE_GROUPS; GPB_SUBSTITUTE_SHARED(real,
+                  bytes) bytes of shared memory. real: the bytes of a real number
+   multiply       GPB_TRIANGLE_THREADS, GPB_MULTIPLY_BLOCKS(cols, real, bytes), by as many as there are
+                  triangles, at most 65535; GPB_TRIANGLE_SHARED(bytes) bytes of shared memory
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
                   (a cooperative launch)
    systems        GPB_SYSTEMS_THREADS, GPB_SYSTEMS_BLOCKS(cols, batch)
@@ -50,17 +51,8 @@
    have, which is less than that where an SM has no room for two. */
 #define GPB_CHOLESKY_SHARED(most) ((most) < 120000 ? (most) : 120000)
 #define GPB_TRIANGLE_THREADS 128
-/* Columns of a block. Numbers with real parts of 8 bytes are in tiles, which the FP64 tensor cores take. Of
-   others a warp has two of few columns, so that there are many warps, and else four, so that each number of
-   the triangle that it reads serves more: 256 x 4096 takes 37 us in place of 43 in s, 80 in place of 96 in c;
-   for 1024 columns four take 26 in place of 21, and 58 in place of 33 (H200). */
-#ifndef GPB_TRIANGLE_FEW
-#define GPB_TRIANGLE_FEW 2048
-#endif
+/* Numbers with real parts of 8 bytes are in tiles, which the FP64 tensor cores take. */
 #define GPB_TRIANGLE_TILED(real) ((real) == 8)
-#define GPB_TRIANGLE_WARP(cols) ((cols) > GPB_TRIANGLE_FEW ? 4 : 2)
-#define GPB_TRIANGLE_COLUMNS(cols, real) \
-    (GPB_TRIANGLE_TILED(real) ? 32 : GPB_TRIANGLE_WARP(cols) * GPB_TRIANGLE_THREADS / 32)
 /* Of one column in shared memory, so that neither 16-byte reads of neighbouring rows nor the fragments of the
    FP64 tensor cores meet in a bank. */
 #define GPB_TRIANGLE_STRIDE(bytes) (GPB_TRIANGLE_ORDER(bytes) + 4 * 8 / (bytes))
@@ -68,8 +60,30 @@
 #define GPB_TRIANGLE_SHARED(bytes)                                                                 \
     ((((bytes) == 8 ? 32 : 24) * GPB_TRIANGLE_STRIDE(bytes) + GPB_TRIANGLE_ORDER(bytes) + 32 * 10) \
      * (bytes))
-#define GPB_TRIANGLE_BLOCKS(cols, real) \
-    (((cols) + GPB_TRIANGLE_COLUMNS(cols, real) - 1) / GPB_TRIANGLE_COLUMNS(cols, real))
+/* The warps that share eight columns of B, a group; groups of a block, which share what it reads of the
+   triangle. In tiles each warp has eight columns. */
+#define GPB_SUBSTITUTE_WARPS  4
+#define GPB_SUBSTITUTE_GROUPS 4
+/* If there are fewer columns than a block on each SM needs: of floats a group by itself fetches the triangle
+   too slowly (25 us for 256 x 1024 in place of 21), and in tiles there are always as many. */
+#define GPB_SUBSTITUTE_LEAST(real, bytes) \
+    (GPB_TRIANGLE_TILED(real) ? GPB_SUBSTITUTE_GROUPS : (bytes) == 4 ? 2 : 1)
+#define GPB_SUBSTITUTE_WARPS_OF(real) (GPB_TRIANGLE_TILED(real) ? 1 : GPB_SUBSTITUTE_WARPS)
+#define GPB_SUBSTITUTE_THREADS_OF(real, groups) (32 * GPB_SUBSTITUTE_WARPS_OF(real) * (groups))
+#define GPB_SUBSTITUTE_THREADS GPB_SUBSTITUTE_THREADS_OF(4, GPB_SUBSTITUTE_GROUPS)     /* the most */
+#define GPB_SUBSTITUTE_BLOCKS(cols, groups) (((cols) + 8 * (groups) - 1) / (8 * (groups)))
+/* Rows of a group's tile, of which a lane has 16 bytes a column. */
+#define GPB_SUBSTITUTE_HIGH(bytes) (8 * 16 / (bytes))
+/* In tiles as above. Else twice as many columns of the triangle and blocks of its diagonal, the diagonal, and
+   of each group twice as many rows of X, and eight of B. */
+#define GPB_SUBSTITUTE_SHARED(real, bytes)                                                              \
+    (GPB_TRIANGLE_TILED(real)                                                                           \
+         ? GPB_TRIANGLE_SHARED(bytes)                                                                   \
+         : (2 * GPB_SUBSTITUTE_HIGH(bytes)                                                              \
+                * (GPB_TRIANGLE_STRIDE(bytes) + GPB_SUBSTITUTE_HIGH(bytes) + 16 / (bytes)               \
+                   + 8 * GPB_SUBSTITUTE_GROUPS)                                                         \
+            + GPB_TRIANGLE_ORDER(bytes) + GPB_SUBSTITUTE_GROUPS * 8 * (8 + 16 / (bytes)))               \
+               * (bytes))
 /* Without tensor cores a warp of `multiply` has so many columns. */
 #define GPB_MULTIPLY_WARP(bytes) ((bytes) == 4 ? 4 : 2)
 #define GPB_MULTIPLY_COLUMNS(real, bytes) \
@@ -155,6 +169,9 @@ typedef struct gpb_triangle_args {
     double alpha[2];
     int32_t n;
     int32_t unit, conj;                    /* L's diagonal is all ones and not read; L is conjugated */
+    int32_t inverts;                       /* substitute: B is the identity, alpha 1, L not conjugated; of
+                                              column c the rows before c stay 0 and take no part in
+                                              anything, whatever L has */
 } gpb_triangle_args;
 
 /* B = alpha L F, by strides likewise, for the triangles L on the diagonal of one of that order, each with its

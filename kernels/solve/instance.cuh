@@ -31,6 +31,11 @@ template <class T> static __device__ __forceinline__ void gpb_panel_grid(const g
 #define GPB_BEGINS_waits     gpb_grid_wait()
 #define GPB_BEGINS_rehearses ((void)0)
 
+/* The type's own: with the most of any type ptxas would give tiles half of their registers. */
+#undef GPB_SUBSTITUTE_THREADS
+#define GPB_SUBSTITUTE_THREADS \
+    GPB_SUBSTITUTE_THREADS_OF(sizeof(gpb_real<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>), GPB_SUBSTITUTE_GROUPS)
+
 /* Define GPB_SOLVE_TYPE as the type's letter. The next launch may begin beside this one, because it waits
    before it reads anything. Of few threads at least two blocks are to fit on an SM: without that ptxas
    spilled sums of gpb_dmultiply to make it three. */

@@ -74,10 +74,11 @@ static row row_of(int which, int arch)
     const int number = (which - GPB_FUNCTION_PASSES) % GPB_PASSES;
     pass.big_clusters = number == GPB_PASS_panel_cluster;
     pass.swaps = number == GPB_PASS_swap;
-    const size_t bytes = gpb_type_bytes((enum gpb_type)((which - GPB_FUNCTION_PASSES) / GPB_PASSES));
+    const enum gpb_type type = (enum gpb_type)((which - GPB_FUNCTION_PASSES) / GPB_PASSES);
+    const size_t bytes = gpb_type_bytes(type), real = gpb_type_real_bytes(type);
     const int most = gpb_kernel_table_shared(arch);
-    if (number == GPB_PASS_substitute || number == GPB_PASS_multiply)
-        pass.smem = (int)GPB_TRIANGLE_SHARED(bytes);
+    if (number == GPB_PASS_substitute) pass.smem = (int)GPB_SUBSTITUTE_SHARED(real, bytes);
+    if (number == GPB_PASS_multiply) pass.smem = (int)GPB_TRIANGLE_SHARED(bytes);
     if (number == GPB_PASS_cholesky) pass.smem = GPB_CHOLESKY_SHARED(most);
     return pass;
 }
@@ -196,7 +197,7 @@ static CUresult queue(gpb_device *device, CUstream stream, const gpb_launch *lau
 {
     const gpb_driver *driver = gpb_driver_get();
     const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
-                   threads = (unsigned)of->threads;
+                   threads = (unsigned)(launch->threads ? launch->threads : of->threads);
     const unsigned smem = (unsigned)(of->smem + launch->smem);
     void *params[] = { launch->args };
     CUfunction function;

@@ -46,6 +46,7 @@ void gpb_kernels_forget(gpb_device *device);
 typedef struct gpb_launch {
     int which;
     int64_t blocks, members;
+    int threads;                 /* of a block; 0: as many as its row says, which else are the most */
     void *args;
     bool one_cluster;            /* its blocks are one cluster (sm_90) */
     bool cooperative;            /* its blocks wait for each other, so all must be on the device at once */

@@ -224,15 +224,32 @@ static void multiply_triangles(gpb_residence *r, const gpb_triangular *t, const 
            (gpb_launch){ .members = triangles });
 }
 
+static void substitute(gpb_residence *r, const gpb_triangular *t, gpb_triangle_args args)
+{
+    const int real = (int)gpb_type_real_bytes(t->type);
+    const int64_t share = ceil_div(args.cols, 8 * (int64_t)r->lane->device->sms);
+    const int64_t least = GPB_SUBSTITUTE_LEAST(real, r->element);
+    const int64_t groups = min(max(share, least), GPB_SUBSTITUTE_GROUPS);
+    launch(r, GPB_PASS_substitute, GPB_SUBSTITUTE_BLOCKS(args.cols, groups), &args,
+           (gpb_launch){ .threads = (int)GPB_SUBSTITUTE_THREADS_OF(real, groups) });
+}
+
 static void one_triangle(gpb_residence *r, const gpb_triangular *t)
 {
-    if (!t->solves) {
-        multiply_triangles(r, t, t, gpb_triangular_order(t));
-        return;
-    }
+    if (t->solves) substitute(r, t, lower_from_left(r, t));
+    else multiply_triangles(r, t, t, gpb_triangular_order(t));
+}
+
+/* From its last row upwards a triangle is a lower one if the columns go backwards, too. */
+void gpb_resident_invert(gpb_residence *r, const gpb_triangular *t)
+{
     gpb_triangle_args args = lower_from_left(r, t);
-    launch(r, GPB_PASS_substitute, GPB_TRIANGLE_BLOCKS(args.cols, gpb_type_real_bytes(t->type)), &args,
-           (gpb_launch){ 0 });
+    args.inverts = true;
+    if (args.rsb < 0) {
+        args.b = (char *)args.b + (args.cols - 1) * args.csb * (int64_t)r->element;
+        args.csb = -args.csb;
+    }
+    substitute(r, t, args);
 }
 
 /* Halves for one column would be a launch every block, one after the other. */

@@ -13,6 +13,10 @@ gpb_lapack_parts gpb_resident_parts(gpb_residence *r);
 /* A TRSM or TRMM. where: the gpb_residence. */
 void gpb_resident_triangular(void *where, const gpb_triangular *t);
 
+/* Divides the identity by a triangle of one launch, from the right. B's elements that are 0 whatever the
+   triangle has stay so, and multiply nothing. */
+void gpb_resident_invert(gpb_residence *r, const gpb_triangular *t);
+
 /* A TRMM of which the B of `was` stays as it is, and t's need not be there. */
 void gpb_resident_multiply_levels(gpb_residence *r, const gpb_triangular *t, const gpb_triangular *was);
 

@@ -215,7 +215,7 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
     put_triangle(l, p);
     put_side(b, p);
     triangle_args = { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, p.cols,
-                      { (double)p.alpha.re, (double)p.alpha.im }, p.n, p.unit, p.conj };
+                      { (double)p.alpha.re, (double)p.alpha.im }, p.n, p.unit, p.conj, false };
     uint32_t arrivals = (uint32_t)-2;
     trsv_args = { triangle_args, &arrivals, arrivals };
     l.guard();
@@ -225,8 +225,11 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
         launch(trsv_thread<T>, most - below(std::min(most, 3)), GPB_TRSV_THREADS, true);
         if (arrivals != (uint32_t)(most - 2)) FAIL("%c: arrivals of %d blocks\n", LETTER<T>, most);
     } else {
-        launch(substitute_thread<T>, GPB_TRIANGLE_BLOCKS(p.cols, sizeof(gpb_real<T>)),
-               GPB_TRIANGLE_THREADS, false);
+        constexpr int REAL = sizeof(gpb_real<T>), MOST = GPB_SUBSTITUTE_GROUPS;
+        constexpr int LEAST = GPB_SUBSTITUTE_LEAST(REAL, (int)sizeof(T));
+        const int groups = LEAST + below(MOST - LEAST + 1);
+        launch(substitute_thread<T>, GPB_SUBSTITUTE_BLOCKS(p.cols, groups),
+               GPB_SUBSTITUTE_THREADS_OF(REAL, groups), false);
     }
     const bool kept = l.unguard(true) + b.unguard(false) == 0;
     if (!kept || !is_solved(p, true, b)) tell(p, names[by], l, b);
@@ -249,6 +252,60 @@ template <class T> static void substitutions()
     each_triangle<T>([](int n, int cols, kind what, int flags) {
         one_triangle(made_problem<T>(n, cols, what, flags), SUBSTITUTE);
     });
+}
+
+/* ---- the inverse of a triangle */
+
+/* What column c's rows before c would be multiplied by must not show in them, nor in others. */
+template <class T> static void inversion(int n, bool unit, bool backwards, bool infinite)
+{
+    using W = typename number<T>::part;
+    const strides of_l = way(backwards ? WAYS - 1 : any_way(), n, n), of_b = way(any_way(), n, n);
+    matrix<T> l(n, n, of_l.rs, of_l.cs), b(n, n, of_b.rs, of_b.cs, below(GPB_REALS<T>));
+    const int bad_row = below(n), bad_col = below(bad_row + 1);
+    const double bads[] = { NAN, INFINITY, 0 };
+    for (int j = 0; j < n; j++)
+        for (int i = j + unit; i < n; i++) {
+            T x = element<T>(PLAIN);
+            if (i == j) x = rounded<T>({ (W)(2 + uniform()), (W)uniform() });
+            if (infinite && i == bad_row && j == bad_col) x = made<T>((gpb_real<T>)bads[below(2)], 0);
+            l.put(i, j, rounded<T>({ value(x).re / (i == j ? 1 : 8), value(x).im / 8 }));
+        }
+    for (int c = 0; c < n; c++)
+        for (int i = 0; i < n; i++) b.put(i, c, made<T>(i == c, 0));
+    triangle_args = { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, n, { 1, 0 }, n, unit, false, true };
+    l.guard();
+    b.guard();
+    constexpr int REAL = sizeof(gpb_real<T>), MOST = GPB_SUBSTITUTE_GROUPS;
+    launch(substitute_thread<T>, GPB_SUBSTITUTE_BLOCKS(n, MOST), GPB_SUBSTITUTE_THREADS_OF(REAL, MOST),
+           false);
+    bool right = l.unguard(true) + b.unguard(false) == 0;
+    for (int c = 0; c < n; c++) {
+        for (int i = 0; i < c; i++) right = right && size(value(b.get(i, c))) == 0;
+        bool clean = true;                             /* no element that is not finite took part so far */
+        for (int i = c; i < n; i++) {
+            number<T> sum = { (W)-(i == c), 0 };
+            W sizes = 1;
+            for (int k = c; k <= i - unit; k++) {
+                sum = sum + value(l.get(i, k)) * value(b.get(k, c));
+                sizes += size(value(l.get(i, k))) * size(value(b.get(k, c)));
+            }
+            if (unit) sum = sum + value(b.get(i, c));
+            clean = clean && !(infinite && i == bad_row && bad_col >= c && bad_col <= i - unit);
+            right = right && (!clean || size(sum) <= COMPLEX<T> * (i + 8) * (W)UNIT<T> * sizes);
+        }
+    }
+    if (!right)
+        FAIL("%c: inverse of order %d%s%s%s\n", LETTER<T>, n, unit ? ", unit" : "",
+             backwards ? ", far apart" : "", infinite ? ", not finite" : "");
+}
+
+template <class T> static void inversions()
+{
+    constexpr int MOST = GPB_TRIANGLE_ORDER(sizeof(T));
+    for (int n : { 1, 2, 9, 33, 65, MOST })
+        for (int how = 0; how < (n < 65 ? 8 : 2); how++)
+            inversion<T>(n, how & 2, how & 4, how & 1);
 }
 
 /* ---- products with the triangles of a diagonal */
@@ -288,7 +345,7 @@ static void diagonal(int count, int first, int n, int last, int cols, kind what,
     }
     const number<T> alpha = members[0].alpha;
     multiply_args = { { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, cols, { (double)alpha.re, (double)alpha.im },
-                        n, members[0].unit, members[0].conj },
+                        n, members[0].unit, members[0].conj, false },
                       f.at(), f.rs, f.cs, order, first };
     l.guard();
     f.guard();
@@ -422,6 +479,7 @@ template <class T> static void run()
         return worst;
     };
     of[0] = measured(substitutions<T>);
+    inversions<T>();
     of[1] = measured(products<T>);
     of[2] = measured(whole_triangles<T>);
     of[3] = measured(many_systems<T>);

@@ -335,9 +335,12 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_triangle_args *g = memcpy(&l->arguments.triangle, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->cols, 0, 1);
         check_scalars(row, g->alpha, g->alpha);
-        const int bytes = (int)gpb_type_bytes(row->type);
-        right = shape_of(GPB_TRIANGLE_BLOCKS(g->cols, gpb_type_real_bytes(row->type)), 1, row->threads,
-                         GPB_TRIANGLE_SHARED(bytes));
+        const int bytes = (int)gpb_type_bytes(row->type), real = (int)gpb_type_real_bytes(row->type);
+        int groups = GPB_SUBSTITUTE_LEAST(real, bytes);
+        while (groups < GPB_SUBSTITUTE_GROUPS && (int)s->block[0] > GPB_SUBSTITUTE_THREADS_OF(real, groups))
+            groups++;
+        right = shape_of(GPB_SUBSTITUTE_BLOCKS(g->cols, groups), 1, GPB_SUBSTITUTE_THREADS_OF(real, groups),
+                         GPB_SUBSTITUTE_SHARED(real, bytes));
     } else if (row->role == GPB_FAKE_trsv) {
         gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
         const int blocks = GPB_TRSV_BLOCKS(g->of.n, gpb_type_bytes(row->type));

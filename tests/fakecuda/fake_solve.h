@@ -220,8 +220,24 @@ static void NAME(triangle)(const gpb_triangle_args *g, bool solves, const void *
     }
 }
 
+/* Each column from its diagonal on. */
+static void NAME(invert)(const gpb_triangle_args *g, const ELEMENT *l, ELEMENT *b)
+{
+    for (int64_t c = 0; c < g->cols; c++)
+        for (int64_t i = 0; i < g->n; i++) {
+            ELEMENT x = i == c;
+            for (int64_t k = c; k < i; k++)
+                x -= NAME(times)(l[i * g->rsl + k * g->csl], b[k * g->rsb + c * g->csb]);
+            if (i >= c && !g->unit) x = NAME(quotient)(x, l[i * (g->rsl + g->csl)]);
+            b[i * g->rsb + c * g->csb] = x;
+        }
+}
 static void NAME(substitute)(const gpb_triangle_args *g, const void *at_l, void *at_b)
 {
+    if (g->inverts) {
+        NAME(invert)(g, at_l, at_b);
+        return;
+    }
     NAME(triangle)(g, true, at_l, at_b, g->rsb, g->csb, at_b);
 }
 static void NAME(multiply)(const gpb_triangle_args *g, const void *at_l, const void *at_f, int64_t rsf,

@@ -403,11 +403,13 @@ static CUresult launch_triangle(const gpb_triangle_args *of)
     const bool multiplies = with == solver_multiply;
     const size_t real = gpb_type_real_bytes(type);
     const unsigned blocks = (unsigned)(multiplies ? GPB_MULTIPLY_BLOCKS(of->cols, real, (int)bytes_of(1))
-                                                  : GPB_TRIANGLE_BLOCKS(of->cols, real));
+                                                  : GPB_SUBSTITUTE_BLOCKS(of->cols, GPB_SUBSTITUTE_GROUPS));
+    const int64_t shared = multiplies ? GPB_TRIANGLE_SHARED((int)bytes_of(1))
+                                      : GPB_SUBSTITUTE_SHARED(real, (int)bytes_of(1));
     gpb_multiply_args one = { .of = *of, .from = of->b, .rsf = of->rsb, .csf = of->csb, .order = of->n,
                               .first = of->n };
     if (with != solver_trsv)
-        return launch_as(with, blocks, GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
+        return launch_as(with, blocks, shared, NULL, 0,
                          multiplies ? (void *)&one : (void *)(uintptr_t)of);
     const uint32_t before = 0xFFFFFFFF;            /* it may overflow */
     const CUdeviceptr arrivals = gpb_child_upload(&before, sizeof before);
@@ -677,8 +679,8 @@ static int block_rules(void)
     if (broken(HOST)) c.info = &(int32_t){ 0 };
     EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED(SHARED), NULL, 0, &c)
            == CUDA_SUCCESS);
-    EXPECT(launch_as(solver_substitute, 1 + broken(GRID), GPB_TRIANGLE_SHARED((unsigned)bytes_of(1)), NULL, 0,
-                     &s) == CUDA_SUCCESS);
+    const int64_t shared = GPB_SUBSTITUTE_SHARED(gpb_type_real_bytes(type), bytes_of(1));
+    EXPECT(launch_as(solver_substitute, 1 + broken(GRID), shared, NULL, 0, &s) == CUDA_SUCCESS);
     EXPECT(cuCtxSynchronize() == CUDA_SUCCESS);
     return GPB_CHILD_OK;
 }

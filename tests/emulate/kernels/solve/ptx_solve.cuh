@@ -17,4 +17,16 @@ template <class W> static inline W gpb_load_anew(const W *from)
 }
 static inline void gpb_store_now(uint64_t *to, uint64_t x) { *to = x; }
 
+static inline unsigned gpb_shared_kept(const void *p) { return gpb_shared_address(p); }
+template <class V> static inline void gpb_shared_get(V &to, unsigned at)
+{
+    if (at % sizeof to) abort();
+    memcpy(&to, gpb_emulate_shared(at), sizeof to);
+}
+template <class V> static inline void gpb_shared_put(unsigned at, const V &x)
+{
+    if (at % sizeof x) abort();
+    memcpy(gpb_emulate_shared(at), &x, sizeof x);
+}
+
 #endif
