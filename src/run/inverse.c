@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "dispatch/numbers.h"
+#include "kernels/solve_args.h"
 #include "src/copy/crew.h"
 #include "src/gpu/dma.h"
 #include "src/gpu/kernels.h"
@@ -68,42 +69,46 @@ static void release(gpb_residence *r, int64_t columns)
     if (r->on_host && !r->result && !r->why) r->result = gpb_carry_release(&r->down, columns);
 }
 
-/* Columns [first, last) of W, the triangle's inverse. */
-static void invert_columns(gpb_residence *r, const gpb_inverse *w, int64_t first, int64_t last)
+/* What A has where B has this. */
+static void *in_a(const gpb_residence *r, const void *at)
 {
-    const bool lower = w->uplo == 'L';
-    const gpb_inverse_columns next = gpb_inverse_next(w, first, last);
-    const int64_t row = lower ? last : 0;
-    gpb_triangular was = next.multiply, divide = next.divide;
-    was.b = gpb_pointer(entry(r, r->a, row, first));
-    divide.a = gpb_pointer(entry(r, r->a, first, first));
-    gpb_resident_await(r, divide.a, last - first);
-    gpb_resident_identity(r, next.block.a, lower ? last - first : w->n - first, last - first, 0);
-    gpb_resident_multiply_levels(r, &next.multiply, &was);
-    gpb_resident_triangular(r, &divide);
-    /* From the left, so that a NaN or an infinity stays in its row, as LAPACK has it. */
-    divide.side = 'L';
-    divide.m = divide.n;
-    divide.b = next.block.a;
-    gpb_resident_triangular(r, &divide);
+    return gpb_pointer((CUdeviceptr)(uintptr_t)at - r->b + r->a);
 }
 
-/* W in B's place. */
-static void invert_triangle(gpb_residence *r, const gpb_inverse *w)
+static void invert_blocks(gpb_residence *r, const gpb_inverse *w, int64_t block);
+
+/* Columns [first, last) of W, the inverse of A's triangle there, where B has the identity in their block. The
+   block is divided from the right, as the rectangle is, so W T = I holds row by row, as LAPACK has it: what
+   comes next multiplies W from the right. */
+static void invert_columns(gpb_residence *r, const gpb_inverse *w, int64_t first, int64_t last)
 {
-    const int64_t block = gpb_resident_inverse_block(r->work), n = w->n;
-    if (w->uplo == 'L') {
-        for (int64_t last = n, first; last > 0; last = first) {
-            first = (last - 1) / block * block;
-            invert_columns(r, w, first, last);
-            release(r, n - first);
+    const int64_t most = GPB_TRIANGLE_ORDER((int64_t)r->element);
+    const gpb_inverse_columns next = gpb_inverse_next(w, first, last);
+    gpb_triangular was = next.multiply, divide = next.divide;
+    was.b = in_a(r, was.b);
+    divide.a = in_a(r, next.block.a);
+    gpb_resident_multiply_levels(r, &next.multiply, &was);
+    gpb_resident_triangular(r, &divide);
+    divide.m = divide.n;
+    divide.b = next.block.a;
+    if (divide.n <= most) gpb_resident_invert(r, &divide);
+    else invert_blocks(r, &next.block, most);
+}
+
+/* W by so many columns at a time. The whole of it is in B's place, and its columns come and go. */
+static void invert_blocks(gpb_residence *r, const gpb_inverse *w, int64_t block)
+{
+    const bool lower = w->uplo == 'L', whole = w->n == r->work->system.a.n;
+    for (int64_t done = 0, n = w->n, first, last; done < n; done = lower ? n - first : last) {
+        last = lower ? n - done : min(n, done + block);
+        first = lower ? (last - 1) / block * block : done;
+        if (whole) {
+            void *at = gpb_inverse_at(w, first, first);
+            gpb_resident_await(r, in_a(r, at), last - first);
+            gpb_resident_identity(r, at, lower ? last - first : n - first, last - first, 0);
         }
-        return;
-    }
-    for (int64_t first = 0, last; first < n; first = last) {
-        last = min(n, first + block);
         invert_columns(r, w, first, last);
-        release(r, last);
+        if (whole) release(r, lower ? n - first : last);
     }
 }
 
@@ -173,7 +178,7 @@ static void order_columns(gpb_residence *r)
 void gpb_inverse_compute(gpb_residence *r)
 {
     const gpb_inverse w = triangle(r, gpb_pointer(r->b), r->ld), x = triangle(r, gpb_pointer(r->a), r->ld);
-    invert_triangle(r, &w);
+    invert_blocks(r, &w, gpb_resident_inverse_block(r->work));
     if (gpb_resident_inverts_lu(r->work)) {
         divide_by_l(r, &x);
         if (!r->on_host) order_columns(r);

@@ -696,12 +696,25 @@ static void test_inverse(int64_t n, int f)
     }
 }
 
-/* potri of the factors of a positive matrix; lauum of the same triangle against plain sums. */
-static void test_positive_inverse(int64_t n, char uplo)
+/* Hilbert's with as much on the diagonal as keeps it positive. Its inverse is right only if the triangle's
+   inverse is one from the side that the product with its adjoint needs. */
+static matrix positive_hilbert(int64_t n, char uplo)
 {
-    family = "positive";
+    matrix a = positive(n, uplo, false);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+            if (uplo == 'U' ? i <= j : i >= j)
+                set(&a, i, j, 1.0 / (double)(i + j + 1) + (i == j ? 8 * (double)n * eps() : 0));
+    return a;
+}
+
+/* potri of the factors of a positive matrix; lauum of the same triangle against plain sums. */
+static void test_positive_inverse(int64_t n, char uplo, bool hilberts)
+{
+    family = hilberts ? "Hilbert, positive" : "positive";
     routine = "potri";
-    matrix a = positive(n, uplo, false), whole = full_matrix(&a, uplo), x = copy_of(&a), l, square;
+    matrix a = hilberts ? positive_hilbert(n, uplo) : positive(n, uplo, false);
+    matrix whole = full_matrix(&a, uplo), x = copy_of(&a), l, square;
     int64_t info = -77;
     r->potrf(&uplo, &n, x.at, &x.ld, &info);
     l = copy_of(&x);
@@ -929,6 +942,34 @@ static void test_triangle(int64_t n, char uplo, char diag)
         check_residual(system_residual(&whole, 'N', &y, &b), 1, &a);
         free(b.at); free(y.at); free(whole.at);
     }
+    free(a.at);
+}
+
+/* Of an inverse only what depends on it has a NaN of the triangle: the rows of its own and those beyond it,
+   where they meet such columns. */
+static void test_spoilt_triangle(int64_t n, char uplo, char diag, int64_t row, int64_t col)
+{
+    family = "NaN in a triangle";
+    routine = "trtri";
+    const bool upper = uplo == 'U';
+    matrix a = triangle(n, uplo, diag);
+    int64_t info = -77;
+    if (!upper) {
+        const int64_t other = row;
+        row = col;
+        col = other;
+    }
+    set(&a, row, col, NAN);
+    r->trtri(&uplo, &diag, &n, a.at, &a.ld, &info);
+    if (integer(&info, 0)) wrong("INFO", n, n, (double)integer(&info, 0));
+    int64_t spoilt = 0;
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = upper ? 0 : j + 1; i < (upper ? j : n); i++) {
+            const bool depends = upper ? i <= row && j >= col : i >= row && j <= col;
+            spoilt += !depends && !isfinite(cabs(at(&a, i, j)));
+        }
+    if (spoilt) wrong("NaN of others", row, col, (double)spoilt);
+    check_padding(&a);
     free(a.at);
 }
 
@@ -1190,7 +1231,9 @@ int main(int count, char **words)
                 const int64_t n = orders[o];
                 test_cholesky(n, 1, *uplo, false);
                 test_cholesky(n, 33, *uplo, true);
-                test_positive_inverse(n, *uplo);
+                test_positive_inverse(n, *uplo, false);
+                /* netlib's of an upper triangle has 100 units. */
+                if (*uplo == 'L') test_positive_inverse(n, 'L', true);
                 if (n) test_positive_condition(n, *uplo, false);
                 if (n) test_positive_condition(n, *uplo, true);
                 for (int64_t bad = 0; bad < n; bad += n < 4 ? 1 : n / 2 - 1) {
@@ -1202,8 +1245,12 @@ int main(int count, char **words)
             }
             report();
             for (const char *diag = "NU"; *diag; diag++) {
-                for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++)
-                    test_triangle(orders[o], *uplo, *diag);
+                for (size_t o = 0; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
+                    const int64_t n = orders[o];
+                    test_triangle(n, *uplo, *diag);
+                    if (n > 1) test_spoilt_triangle(n, *uplo, *diag, n / 3, n / 2);
+                    if (n && *diag == 'N') test_spoilt_triangle(n, *uplo, 'N', n / 2, n / 2);
+                }
                 report();
             }
             for (size_t o = 1; o < sizeof orders / sizeof *orders && orders[o] <= largest; o++) {
