@@ -26,6 +26,13 @@ finish() { exit $((failures > 0)); }
 # need <file> ...: skips unless the files are there. ci/setup installs what has them.
 need() { local file; for file; do [ -e "$file" ] || skip "no $file (ci/setup installs it)"; done; }
 
+# of_today <value ...>: prints the one whose turn it is, by the day's number, so that as many days in a row as
+# there are values have all. GPB_TEST_SEED: another day; GPB_TEST_LARGE=1: all, a line each.
+of_today() {
+    local day=${GPB_TEST_SEED:-$(($(date +%s) / 86400))}
+    if [ -n "${GPB_TEST_LARGE:-}" ]; then printf '%s\n' "$@"; else shift $((day % $#)); echo "$1"; fi
+}
+
 # expect <what> <wanted> <found>
 expect() { if [ "$2" = "$3" ]; then ok "$1: $3"; else fail "$1: wanted '$2', found '$3'"; fi; }
 

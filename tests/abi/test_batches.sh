@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: MIT
 # Batches of TRSM and SYRK: right on hosts that have none, on the GPU from host and device memory, each as one
-# call, and whatever driver call fails.
+# call, and whatever driver call fails: half of these failures a day. GPB_TEST_SEED: another day;
+# GPB_TEST_LARGE=1: all.
 . "$(dirname "$0")/harness.sh"
 need "$debian/blas/libblas.so.3" "$debian/openblas-pthread/libblas.so.3" "$debian/blis-pthread/libblas.so.3"
 build batches gcc -std=c11 -D_GNU_SOURCE -O2 -fno-math-errno -fcx-limited-range -Wall -Wextra -Werror \
@@ -39,11 +40,12 @@ done
 at_least 200 "$(grep -c 'syrk_batch_* .* batch=5 route=gpu' always.err)" 'calls of syrk_batch of five'
 at_least 300 "$(grep -c 'trsm_batch_* .* batch=4 route=gpu' always.err)" 'calls of trsm_batch of four'
 
-runs=0 right=0 finished=0
+runs=0 right=0 finished=0 turn=${GPB_TEST_SEED:-$(($(date +%s) / 86400))}
 for function in cuLaunchKernel cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpy2DAsync cuEventRecord \
     cuEventQuery cuStreamWaitEvent cuStreamSynchronize cuMemAlloc cuModuleGetFunction cuModuleLoadData; do
     for count in 1 2 3 5 8 13 34 89 '*'; do
-        for code in 2 700; do
+        turn=$((turn + 1))
+        for code in $(GPB_TEST_SEED=$turn of_today 2 700); do
             FAKECUDA_FAIL=$function:$count:$code GPUBLAS_OFFLOAD=always ./batches few > one.out 2> one.err
             status=$? runs=$((runs + 1))
             if [ $status = 0 ]; then right=$((right + 1)); else
@@ -56,5 +58,5 @@ for function in cuLaunchKernel cuMemcpyHtoDAsync cuMemcpyDtoHAsync cuMemcpy2DAsy
     done
 done
 expect "right, of $runs runs" $runs $right
-at_least 40 $finished 'of them had a failure that somebody had to deal with'
+at_least 20 $finished 'of them had a failure that somebody had to deal with'
 finish

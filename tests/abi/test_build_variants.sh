@@ -7,10 +7,10 @@
 #   address  AddressSanitizer and UBSan: all tests, with fewer repeats if these only repeat; the embedded BLAS
 #   thread   ThreadSanitizer: tests with threads, with fewer repeats; if a test has both, on a GPU that works
 #            by itself (FAKECUDA_ENGINE)
-#   sanitizer   address or thread, by the day's number, because both are a third of all tests' time.
-#            GPB_TEST_SEED: another day; GPB_TEST_LARGE=1: both
 #   no_cuda  the library without CUDA, as the programs below see it; the tests of its parts are the main
 #            build's. Once more from a copy of the sources in another folder: the same bytes
+#   today    address, thread, or the two others, by the day, because all are a fifth of all tests' time and
+#            repeat tests of the main build. GPB_TEST_SEED: another day; GPB_TEST_LARGE=1: all
 # test_kernels and test_special run in s alone, because four types took 25 minutes under the sanitizers; fuzz
 # and the other tests have all types. AddressSanitizer has all problems of test_kernels for one kernel of each
 # form, because all kernels took eight minutes, and a few for the others. How exact sums are
@@ -171,15 +171,8 @@ variant() {
     fi
 }
 
-sanitizers=(address thread) day=${GPB_TEST_SEED:-$(($(date +%s) / 86400))}
-[ -n "${GPB_TEST_LARGE:-}" ] || sanitizers=("${sanitizers[$((day % 2))]}")
 shift 2
 [ $# -gt 0 ] || set -- clang address thread no_cuda
-for name; do
-    if [ "$name" = sanitizer ]; then
-        for one in "${sanitizers[@]}"; do variant "$one"; done
-    else
-        variant "$name"
-    fi
-done
+[ "$1" != today ] || set -- $(of_today address thread 'clang no_cuda')
+for name; do variant "$name"; done
 finish

@@ -3,7 +3,8 @@
 # Many processes. ScaLAPACK's own testers with four ranks under Open MPI and MPICH, unmodified, say with us in
 # front what they say without us, and every rank comes through our doors to the software GPU of its local
 # rank. So do those of HPC Challenge and ELPA. MPICH's ranks spin, which takes long where there are fewer
-# cores than ranks, so its testers are cut down. Then pools of workers: Dask, joblib, R; and Ray and Spark
+# cores than ranks, so its testers are cut down. The two take turns by the day; GPB_TEST_SEED: another day,
+# GPB_TEST_LARGE=1: both. Then pools of workers: Dask, joblib, R; and Ray and Spark
 # where $POOLS names a Python that has them (70 and 320 MB, too much for every day: pip install ray
 # pyspark==3.5.*).
 . "$(dirname "$0")/harness.sh"
@@ -59,11 +60,15 @@ tests() {
     expect 'GPUs of the four' '0 0 1 2 ' \
         "$(sed -n 's/^gpublas: GPU \([0-9]\): .*/\1/p' with.err | sort | tr '\n' ' ')"
 }
-tests openmpi PBLAS/spb3tst sgemm
-tests openmpi PBLAS/dpb3tst dgemm
-tests openmpi xslu sgemm
-tests openmpi xdlu dtrsm
-tests openmpi xsqr sgemm
+testers() {
+    tests "$1" PBLAS/spb3tst sgemm
+    tests "$1" PBLAS/dpb3tst dgemm
+    tests "$1" xslu sgemm
+    tests "$1" xdlu dtrsm
+    tests "$1" xsqr sgemm
+}
+today=" $(of_today openmpi mpich | paste -sd' ') "
+[[ $today != *' openmpi '* ]] || testers openmpi
 # The first problem alone, of LU and QR two, because these are small, on the grids 2 x 2 and 4 x 1 (spb3tst:
 # 2 x 2). Only what the files have: given a problem of its own, 31 x 31, xslu calls PSGETRS with an illegal
 # argument and hangs, without us.
@@ -75,11 +80,7 @@ sed -i 's/^4\(\t.*number of process grids\)/2\1/; s/^1 2 1 4.*values of P/2 4\tv
     s/^1 2 4 1.*values of Q/2 1\tvalues of Q/; s/^3\(\t.*number of N\(B\|RHS\).s\)/1\1/
     s/^3\(\t.*Number of NBRHS.s\)/1\1/; s/^4\(\t.*number of blocking sizes\)/1\1/
     s/^4\(\t.*number of problems sizes\)/2\1/' LU.dat QR.dat
-tests mpich PBLAS/spb3tst sgemm
-tests mpich PBLAS/dpb3tst dgemm
-tests mpich xslu sgemm
-tests mpich xdlu dtrsm
-tests mpich xsqr sgemm
+[[ $today != *' mpich '* ]] || testers mpich
 
 # ---- HPC Challenge: HPL, PTRANS and DGEMM (the other parts call no BLAS)
 need /usr/bin/hpcc
