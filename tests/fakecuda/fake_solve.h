@@ -64,11 +64,8 @@ static int NAME(panel)(int64_t m, int n, void *at, int64_t lda, int64_t *pivots)
             a[pivots[j] + i * lda] = x;
         }
         const ELEMENT pivot = column[j];
-        if (pivot == 0) {
-            singular = singular ? singular : j + 1;
-            continue;
-        }
-        for (int64_t r = j + 1; r < m; r++)
+        if (pivot == 0) singular = singular ? singular : j + 1;
+        for (int64_t r = j + 1; r < m && pivot != 0; r++)
             column[r] = NAME(quotient)(column[r], pivot);
         for (int i = j + 1; i < n; i++) {
             ELEMENT *to = a + i * lda;
@@ -250,9 +247,11 @@ static void NAME(multiply)(const gpb_triangle_args *g, const void *at_l, const v
 static void NAME(trsv)(const gpb_triangle_args *g, const void *at_l, void *at_b)
 {
     const ELEMENT *l = at_l, alpha = (ELEMENT)__builtin_complex(g->alpha[0], g->alpha[1]);
+    const bool scales = g->alpha[0] != 1 || g->alpha[1] != 0;
     ELEMENT *b = at_b;
     for (int64_t i = 0; i < g->n; i++) {
-        ELEMENT x = NAME(times)(alpha, b[i * g->rsb]);
+        ELEMENT x = b[i * g->rsb];
+        if (scales) x = NAME(times)(alpha, x);
         for (int64_t j = 0; j < i; j++) {
             const ELEMENT y = l[i * g->rsl + j * g->csl];
             x -= NAME(times)(g->conj ? NAME(conjugate)(y) : y, b[j * g->rsb]);
