@@ -18,7 +18,7 @@ solved() {
     export GPUBLAS_HOST_BLAS=$path
     GPUBLAS_OFFLOAD=never ./solvers "$widths" 100 "$alone" > alone.out 2> alone.err
     expect "$host alone" '0 wrong' "$(tail -1 alone.out)"
-    GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./solvers "$widths" 100 "$halves" > gpu.out 2> gpu.err
+    GPUBLAS_OFFLOAD=always GPUBLAS_VERBOSE=1 ./solvers "$widths" 100 "$halves" contained > gpu.out 2> gpu.err
     expect "$host and the GPU" '0 wrong' "$(tail -1 gpu.out)"
     grep -h -m 5 wrong: alone.out gpu.out
     for routine in getrf getrf2 getrs gesv potrf potrf2 potrs posv getri potri lauum trtri trtrs gecon \
