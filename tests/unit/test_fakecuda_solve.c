@@ -102,7 +102,8 @@ static CUresult launch_as(enum solver solver, unsigned grid, int64_t smem, CUlau
         EXPECT(cuFuncSetAttribute(f, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, (int)smem)
                == CUDA_SUCCESS);
     const int real = (int)gpb_type_real_bytes(type), most = GPB_SUBSTITUTE_GROUPS;
-    const int of_block = solver == solver_substitute ? GPB_SUBSTITUTE_THREADS_OF(real, most) : threads[solver];
+    const int substitutes = GPB_SUBSTITUTE_THREADS_OF(real, most);
+    const int of_block = solver == solver_substitute ? substitutes : threads[solver];
     const CUlaunchConfig config = { .gridDimX = grid, .gridDimY = 1, .gridDimZ = 1, .blockDimY = 1,
                                     .blockDimX = (unsigned)of_block, .blockDimZ = 1,
                                     .sharedMemBytes = (unsigned)smem, .attrs = attributes,
