@@ -95,7 +95,9 @@ static void invert_columns(gpb_residence *r, const gpb_inverse *w, int64_t first
     else invert_blocks(r, &next.block, most);
 }
 
-/* W by so many columns at a time. The whole of it is in B's place, and its columns come and go. */
+/* W by so many columns at a time. The whole of it is in B's place, and its columns come and go. Where a
+   single block is the whole (z, orders from 129 to 256), its steps do so, too: with the same identity, and
+   what they release is not released again. */
 static void invert_blocks(gpb_residence *r, const gpb_inverse *w, int64_t block)
 {
     const bool lower = w->uplo == 'L', whole = w->n == r->work->system.a.n;
