@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -26,18 +27,22 @@ static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 static bool is_within(area of, uintptr_t at) { return at - of.from < of.to - of.from; }
 
-/* The first object is the program itself. */
-static int note_data(struct dl_phdr_info *info, size_t size, void *unused)
+/* The program's headers are where the kernel says, or the dynamic linker where it was started by hand.
+   dl_iterate_phdr has them too, but under a lock that stays held for ever in the child of a fork beside it. A
+   program without PT_PHDR lies where it was linked. */
+static void note_data(void)
 {
-    (void)size, (void)unused;
+    const ElfW(Phdr) *headers = (const ElfW(Phdr) *)getauxval(AT_PHDR);
+    const size_t number = headers ? getauxval(AT_PHNUM) : 0;
+    uintptr_t moved = 0;
     int count = 0;
-    for (int i = 0; i < info->dlpi_phnum && count < AREAS; i++) {
-        const ElfW(Phdr) *segment = &info->dlpi_phdr[i];
-        const uintptr_t from = info->dlpi_addr + segment->p_vaddr;
-        if (segment->p_type == PT_LOAD && (segment->p_flags & PF_W))
-            data[count++] = (area){ from, from + segment->p_memsz };
+    for (size_t i = 0; i < number; i++)
+        if (headers[i].p_type == PT_PHDR) moved = (uintptr_t)headers - headers[i].p_vaddr;
+    for (size_t i = 0; i < number && count < AREAS; i++) {
+        const uintptr_t from = moved + headers[i].p_vaddr;
+        if (headers[i].p_type == PT_LOAD && (headers[i].p_flags & PF_W))
+            data[count++] = (area){ from, from + headers[i].p_memsz };
     }
-    return 1;
 }
 
 /* start_brk: the 47th field of /proc/self/stat (man 5 proc), the 45th after the name, which ends with the
@@ -59,7 +64,7 @@ static void find(void)
 {
     int cancel;
     pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
-    dl_iterate_phdr(note_data, NULL);
+    note_data();
     heap = start_of_heap();
     if (!heap) heap = (uintptr_t)sbrk(0);      /* addresses below stay unknown */
     pthread_setcancelstate(cancel, NULL);

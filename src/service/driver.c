@@ -14,16 +14,8 @@ static gpb_driver driver;
 static const char *missing = "no libcuda.so.1, the library of NVIDIA's driver";
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-static void open_once(void)
+static const char *find_entries(void *handle)
 {
-    if (gpb_linker_spoiled()) {
-        missing = "forked while libraries were being opened";
-        return;
-    }
-    const int cancel = gpb_linker_enter();
-    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
-    gpb_linker_leave(cancel);
-    if (!handle) return;
     static const struct { const char *name; size_t place; int needed; } entries[] = {
 #define DRIVER(function) { GPB_STR(function), offsetof(gpb_driver, function), 1 },
 #define OPTIONAL(function) { GPB_STR(function), offsetof(gpb_driver, function), 0 },
@@ -34,12 +26,21 @@ static void open_once(void)
     for (size_t i = 0; i < sizeof entries / sizeof *entries; i++) {
         void *address = dlsym(handle, entries[i].name);
         *(void **)((char *)&driver + entries[i].place) = address;
-        if (!address && entries[i].needed) {
-            missing = "libcuda.so.1 is too old";
-            return;
-        }
+        if (!address && entries[i].needed) return "libcuda.so.1 is too old";
     }
-    missing = NULL;
+    return NULL;
+}
+
+static void open_once(void)
+{
+    if (gpb_linker_spoiled()) {
+        missing = "forked while libraries were being opened";
+        return;
+    }
+    const int cancel = gpb_linker_enter();
+    void *handle = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
+    if (handle) missing = find_entries(handle);
+    gpb_linker_leave(cancel);
 }
 
 void gpb_driver_pass_linker(void)

@@ -66,6 +66,13 @@ expect 'forked with libraries half mapped: exit, lines on stderr' '0 0' "$? $(wc
 head -3 halfway.err
 if [ "$(cat halfway.out)" -lt 1000 ]; then ok "the fork took $(cat halfway.out) ms"
 else fail "the fork took $(cat halfway.out) ms"; fi
+# Walks of the list of libraries that take their time, in the first calls and in those that ask for facts.
+build walking gcc $flags -rdynamic "$programs/walking.c" -L"$debian/blas" -lblas -lpthread || finish
+for after in $(seq 0 30 600); do
+    preloaded netlib timeout 60 ./walking $after > walking.out 2>&1 && continue
+    fail "forked $after ms after the first call's begin, beside walks: $(head -1 walking.out)"
+done
+ok "forks up to $after ms after the first call's begin, beside walks"
 build edge gcc -std=c11 -D_GNU_SOURCE -O2 -Wall -Wextra -Werror "$programs/edge.c" -L"$debian/blas" -lblas \
     || finish
 preloaded netlib timeout 60 ./edge > edge.out 2> edge.err
