@@ -61,8 +61,9 @@ typedef struct gpb_plan {
     int64_t kc, group;
     int triangle;                /* 'U', 'L': launches compute that triangle of C alone, in place; 0: blocks
                                     of C, of which some may lie outside the triangle */
-    bool one_matrix;             /* A and B are one matrix that comes once: B's strips are those of A, and B
-                                    has no panel of its own. So it is with the two matrices of SYR2K */
+    bool one_matrix;             /* A and B are one matrix that comes once, with the strips of the operand
+                                    that leads (schedule.h), and B has no panel of its own. So it is with the
+                                    two matrices of SYR2K */
     bool mirrors;                /* of a symmetric operand in the host's memory the stored triangle comes, in
                                     strips, and a kernel makes the mirror image: the panel is all of it,
                                     columns of gpb_plan_mirrored_ld. Else the crew mirrors it on its way */

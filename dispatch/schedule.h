@@ -54,6 +54,14 @@ gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *pla
 /* The next move; NULL if there is none. */
 const gpb_move *gpb_schedule_next(gpb_schedule_cursor *cursor);
 
+/* The operand of A and B whose strips come first. Of a lower triangle it is B: its strips unlock nothing but
+   what lies above the diagonal, and A's then all tiles left of it. Were it A, the block on the diagonal would
+   be a launch of its own, as of an upper triangle if it were B. */
+static inline enum gpb_operand gpb_schedule_leader(const gpb_call *call)
+{
+    return call->x[GPB_C].uplo == 'L' ? GPB_B : GPB_A;
+}
+
 /* The width of strip x of a panel that is `size` rows of op(A) or columns of op(B) wide and is cut into
    strips of `strip`. */
 static inline int64_t gpb_schedule_strip(int64_t size, int64_t strip, int64_t x)

@@ -1156,17 +1156,20 @@ static void triangles(void **state)
         assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
         devices += on_device && plan.triangle == uplo && a->strip == call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
-        int64_t inside = 0, all = 0, moves[2] = { 0 };
+        const enum gpb_operand leader = gpb_schedule_leader(&call);
+        int64_t inside = 0, all = 0, tiles = 0, moves[2] = { 0 };
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
             const gpb_region *t = &move->tile;
             moves[move->operand]++;
-            if (plan.one_matrix) assert_true(moves[GPB_B] <= moves[GPB_A]);
+            if (plan.one_matrix) assert_true(moves[!leader] <= moves[leader]);
+            tiles += t->rows > 0;
             for (int64_t j = t->j; j < t->j + t->cols; j++) {
                 const gpb_matrix_rows rows = gpb_matrix_rows_of(uplo, t->i, t->rows, j);
                 inside += (rows.last - rows.first) * move->depth;
             }
             all += t->rows * t->cols * move->depth;
         }
+        if (plan.one_matrix) assert_int_equal(tiles, moves[leader]);       /* a launch a strip */
         assert_int_equal(inside, call.n * (call.n + 1) / 2 * call.k);
         if (whole) assert_true(all <= inside + most * call.n * call.k);
         const gpb_traffic said = gpb_predict_traffic(&plan, &call, &facts);
