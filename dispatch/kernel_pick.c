@@ -42,11 +42,12 @@ static const enum gpb_kernel_row fallbacks[] = {
 };
 
 /* The figures of a kernel on this generation. A kernel without a row counts as slow. */
-static gpb_tuned tuned_for(const gpb_kernel *kernel, int arch)
+static const gpb_tuned *tuned_for(const gpb_kernel *kernel, int arch)
 {
+    static const gpb_tuned slow = GPB_TUNED(GPB_KERNELS, 0, 1, 0.05, 0.05, 1, 0, 3, 0.5, 0.5, 1, 1, 1, 1);
     for (int i = 0; i < TUNED_COUNT; i++)
-        if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return tuned[i];
-    return (gpb_tuned)GPB_TUNED(GPB_KERNELS, arch, 1, 0.05, 0.05, 1, 0, 3, 0.5, 0.5, 1, 1, 1, 1);
+        if (tuned[i].arch == arch && &gpb_kernels[tuned[i].row] == kernel) return &tuned[i];
+    return &slow;
 }
 
 /* True if each launch of this kernel may cut its k. (Of SYR2K that was not tried.) */
@@ -200,12 +201,23 @@ static const gpb_kernel *fallback(enum gpb_type type, int arch)
     return &gpb_kernels[*row];
 }
 
+static gpb_kernel_cost cost_of(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts,
+                               bool shares)
+{
+    const gpb_generation *gpu = gpb_generation_of(facts->gpu.arch);
+    gpb_case on = gpb_cost_case(call, facts, gpu);
+    on.streamk = shares;
+    return gpb_cost_kernel(kernel, tuned_for(kernel, gpu->arch), &on);
+}
+
+gpb_kernel_cost gpb_kernel_pick_cost(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts)
+{
+    return cost_of(kernel, call, facts, false);
+}
+
 static gpb_choice forced(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts, bool shares)
 {
-    const gpb_tuned known = tuned_for(kernel, gpb_generation_of(facts->gpu.arch)->arch);
-    gpb_case on = gpb_cost_case(call, facts, gpb_generation_of(facts->gpu.arch));
-    on.streamk = shares;
-    const gpb_kernel_cost cost = gpb_cost_kernel(kernel, &known, &on);
+    const gpb_kernel_cost cost = cost_of(kernel, call, facts, shares);
     return (gpb_choice){ .kernel = kernel, .splits = 1, .seconds = gpb_cost_seconds(&cost, 1) };
 }
 

@@ -4,6 +4,7 @@
 #define GPB_KERNEL_PICK_H
 
 #include "dispatch/call.h"
+#include "dispatch/cost.h"
 #include "dispatch/facts.h"
 #include "dispatch/kernel_table.h"
 #include "dispatch/policy.h"
@@ -20,5 +21,7 @@ gpb_choice gpb_kernel_pick(const gpb_call *call, const gpb_facts *facts, const g
 /* The same without the memo. */
 gpb_choice gpb_kernel_pick_anew(const gpb_call *call, const gpb_facts *facts, const gpb_policy *policy,
                                 bool no_workspace);
+/* The call's cost by that kernel, without Stream-K. */
+gpb_kernel_cost gpb_kernel_pick_cost(const gpb_kernel *kernel, const gpb_call *call, const gpb_facts *facts);
 
 #endif

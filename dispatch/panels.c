@@ -100,14 +100,21 @@ static int64_t residues_area(const gpb_plan *plan)
            + GPB_PLAN_ALIGNED;
 }
 
+/* The most elements of C in a launch: what a strip unlocks, or all of the block. */
+static int64_t launch_elements(const gpb_plan *plan)
+{
+    const gpb_panels *a = &plan->panel[GPB_A], *b = &plan->panel[GPB_B];
+    const int64_t by_b = product(a->extent, b->strip), by_a = product(a->strip, b->extent);
+    return a->strip == a->extent || b->strip == b->extent ? min(by_a, by_b) : max(by_a, by_b);
+}
+
 /* Bytes for partial sums: of all parts if k is cut; of Stream-K; or of the tiles whose k a SLICED kernel
    cuts, with its counters and the padding up to a multiple of GPB_PLAN_ALIGNED. */
 static int64_t parts_area(const gpb_plan *plan, const gpb_facts *facts, size_t element)
 {
     const gpb_kernel *kernel = plan->kernel;
     if (plan->splits > 1)
-        return area(plan->panel[GPB_A].extent, plan->panel[GPB_B].extent, product(plan->group, plan->splits),
-                    element);
+        return area(launch_elements(plan), product(plan->group, plan->splits), 1, element);
     if (kernel->form == GPB_FORM_RESIDUES) return residues_area(plan);
     if (kernel->form != GPB_FORM_SLICED)
         return will_share(plan, facts) ? gpb_streamk_bytes(kernel, facts->gpu.sms) : 0;
@@ -356,6 +363,31 @@ static bool takes_no_strips(const gpb_kernel *kernel, const gpb_call *call, cons
            || gpb_packing_hinders(kernel, call, facts);
 }
 
+/* Cuts k where a strip unlocks fewer tiles than the GPU holds: into as many parts as fill it by the largest
+   launch, and twice as many, because others are smaller. `next` has strips; returns the seconds of the
+   better one, which may be as it was. */
+static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+{
+    enum { MOST = 16, LEAST_K = 512 };
+    const gpb_kernel *kernel = next->kernel;
+    double best_s = gpb_predict_run(next, call, facts, kernels_s);
+    if (!next->streamk || next->splits > 1 || kernel->form != GPB_FORM_MAPPED) return best_s;
+    const double tiles = (double)launch_elements(next) / ((double)kernel->bm * kernel->bn);
+    int splits = 2;
+    while (splits < MOST && 2 * splits * tiles <= facts->gpu.sms) splits *= 2;
+    for (int i = 0; i < 2 && splits * LEAST_K <= call->k; i++, splits *= 2) {
+        gpb_plan cut = *next;
+        cut.splits = splits;
+        cut.streamk = false;
+        if (!fits(&cut, call, facts)) break;
+        const double seconds = gpb_predict_run(&cut, call, facts, kernels_s);
+        if (seconds >= best_s) continue;
+        *next = cut;
+        best_s = seconds;
+    }
+    return best_s;
+}
+
 /* Chooses strips of both operands, or of B with the whole of A, or panels of k, so that copying, kernels and
    the way home overlap: whatever is predicted to end first. Strips of both let C go home from the beginning;
    strips of B alone need fewer launches. A C in place is one tile with panels of k, so that after a failure
@@ -381,7 +413,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
             const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip)
                                    + ceil_div(nc, next.panel[GPB_B].strip);
             if (strips > MAX_STRIPS || !fits(&next, call, facts)) continue;
-            double seconds = gpb_predict_run(&next, call, facts, kernels_s);
+            const double seconds = fill(&next, call, facts, kernels_s);
             if (seconds < best_s) {
                 best = next;
                 best_s = seconds;

@@ -8,7 +8,8 @@
 #include "dispatch/plan.h"
 
 /* Given plan->kernel, fallback, splits, streamk and the kernels' seconds, sets the panels, kc, group, wide
-   and the bytes. False: not even the smallest panels fit. */
+   and the bytes, and more splits where strips want them and streamk allows it. False: not even the smallest
+   panels fit. */
 bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s);
 
 /* Seconds of the run with the link of an H200: what choices are made by that decide the order of sums. */

@@ -3,6 +3,7 @@
 #include "dispatch/predict.h"
 
 #include "dispatch/cost.h"
+#include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
 
@@ -55,7 +56,8 @@ double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_fa
 
 /* The cost of one more strip or tile beyond its share of the kernels' work: slicing, the kernel's first and
    last blocks, the way through k, the change of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at
-   k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. */
+   k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. The
+   way through k is in tile_s already. */
 static double launch_s(const gpb_plan *plan, double k1)
 {
     return (gpb_kernel_table_guarded(plan->kernel) ? 16e-6 : 6e-6) + 6e-9 * k1;
@@ -151,6 +153,24 @@ static double moves_of(const gpb_call *call, const gpb_plan *plan)
     return blocks * (gpb_call_multiplies(call) ? (double)ceil_div(call->k, plan->kc) : 1) * strips;
 }
 
+/* Seconds of the launches of a MAPPED kernel for the tile of C. Its blocks go in rounds of as many as the
+   GPU holds, and a strip's tiles may be few. (H200, operands of order 4096 in the host's memory, a round of
+   285 us each: DSYMM sixteen of 64 blocks where 132 fit, DSYRK fifteen of 16 to 112, DSYR2K thirty. So the
+   kernels took 4.5, 4.3 and 8.5 ms, where full rounds take 2.3, 1.2 and 2.4.) */
+static double tile_s(const gpb_kernel_cost *whole, const gpb_move *move, const gpb_plan *plan,
+                     const gpb_call *call, double share)
+{
+    const gpb_region *t = &move->tile;
+    const gpb_kernel *kernel = plan->kernel;
+    gpb_kernel_cost part = *whole;
+    part.tiles = (double)(ceil_div(t->rows, kernel->bm) * ceil_div(t->cols, kernel->bn) * t->members);
+    part.k_tiles = (double)ceil_div(move->depth, kernel->bk);
+    part.memory_s *= share;
+    part.part_s *= share;
+    part.other_s = 0;
+    return gpb_call_apart(call) * gpb_cost_seconds(&part, plan->splits);
+}
+
 /* Follows the link's two directions and the kernels: for each move, when each is done with it. */
 double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
@@ -166,6 +186,9 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
     const double up_end = gpb_predict_up(&traffic, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
+    gpb_kernel_cost whole;
+    const bool rounds = reads && plan->kernel->form == GPB_FORM_MAPPED && moves_of(call, plan) > 2;
+    if (rounds) whole = gpb_kernel_pick_cost(plan->kernel, call, facts);
     for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
         if (move->reads) bring_s(move, plan, call, facts, &up);
@@ -174,8 +197,9 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
         const double elements = (double)t->rows * (double)t->cols * (double)t->members;
         if (fetches_c && move->first)
             up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
-        run = max(run, up) + kernels_s * elements * (reads ? (double)move->depth : 1) / work;
-        if (tiles++) run += gpb_call_products(call) * launch_s(plan, (double)move->depth);
+        const double share = elements * (reads ? (double)move->depth : 1) / work;
+        run = max(run, up) + (rounds ? tile_s(&whole, move, plan, call, share) : kernels_s * share);
+        if (tiles++) run += gpb_call_products(call) * launch_s(plan, rounds ? 0 : (double)move->depth);
         if (!move->last) continue;
         last_bytes = element * elements;
         down = max(down, run);
