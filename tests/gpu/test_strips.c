@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Operands in ordinary memory that come in many strips and chunks: three or more strips of A and of B, and
    operands that span more than 4 GiB, in all types. Each product has rank two and small integers, so that
-   every result is exact. All of C is checked. */
+   every result is exact. All of C is checked. Of a triangle a sample is, against the reference. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -182,6 +182,49 @@ static void test_types(void **state)
     set_option("KERNEL", NULL);
 }
 
+/* Both triangles of a C of n x n, from operands of n x k that come in three strips and more. */
+static void try_triangle(enum gpb_test_routine routine, enum gpb_type of, int n, int k)
+{
+    for (int i = 0; i < 2; i++) {
+        placed p = { .of = { .routine = routine, .type = of, .m = n, .n = n, .k = k, .uplo = "LU"[i],
+                             .transa = i ? gpb_type_is_complex(of) ? 'C' : 'T' : 'N', .pad = i },
+                     .at = { PLACE_PAGEABLE, PLACE_PAGEABLE, PLACE_PAGEABLE } };
+        const bool sliced = of == GPB_TYPE_s || of == GPB_TYPE_c;
+        const enum gpb_math math = sliced ? GPB_MATH_FP16X3 : GPB_MATH_FMA;
+        if (routine == GPB_TEST_syrk || routine == GPB_TEST_syr2k) p.of.transa = i ? 'T' : 'N';
+        placed_make(&p);
+        const int64_t before = gpu_calls();
+        assert_true(placed_try(&p, -0.5, i ? 0 : 1.5, math));
+        assert_int_equal(gpu_calls(), before + 1);
+        placed_free(&p);
+    }
+}
+
+/* In strips by slices (s, c) and by kernels that read operands as they are (d, z); and so deep that these cut
+   the k of each strip's launch, products of two operands too. */
+static void test_parts(void **state)
+{
+    (void)state;
+    thin_from = INT64_MAX;
+    set_option("KERNEL", NULL);
+    try_triangle(GPB_TEST_syrk, GPB_TYPE_s, 1280, 128);
+    try_triangle(GPB_TEST_syr2k, GPB_TYPE_s, 1280, 256);
+    try_triangle(GPB_TEST_syrk, GPB_TYPE_d, 768, 256);
+    try_triangle(GPB_TEST_herk, GPB_TYPE_c, 768, 128);
+    try_triangle(GPB_TEST_her2k, GPB_TYPE_c, 1024, 256);
+    try_triangle(GPB_TEST_syrk, GPB_TYPE_d, 1024, 2048);
+    try_triangle(GPB_TEST_syr2k, GPB_TYPE_d, 1280, 1024);
+    try_triangle(GPB_TEST_herk, GPB_TYPE_z, 1024, 1024);
+    try_triangle(GPB_TEST_her2k, GPB_TYPE_z, 1024, 1024);
+    type = GPB_TYPE_d;
+    try(512, 512, 2048, "NN", 0, 1, 1);
+    try(1280, 1280, 1024, "TT", 1, -1, 0);
+    type = GPB_TYPE_z;
+    try(1024, 1024, 1024, "NT", 1, 1, 2);
+    type = GPB_TYPE_s;
+    try(512, 512, 1024, "TN", 0, 1, 1);
+}
+
 /* Each column 16 MiB from the next: 8 to 10 GiB from the first to the last, in several loads each way. */
 static void test_spans(void **state)
 {
@@ -201,6 +244,6 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_types),
-                                        cmocka_unit_test(test_spans) };
+                                        cmocka_unit_test(test_parts), cmocka_unit_test(test_spans) };
     return cmocka_run_group_tests_name("strips", tests, NULL, NULL);
 }
