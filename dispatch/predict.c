@@ -117,7 +117,7 @@ static void bring_s(const gpb_move *move, const gpb_plan *plan, const gpb_call *
     const double bytes = (double)gpb_call_element(call) * (double)size * (double)move->depth
                          * (double)move->block.members;
     const enum gpb_operand second = move->operand == GPB_A ? GPB_B : GPB_A;
-    if (plan->one_matrix && move->operand != gpb_schedule_leader(call)) return;
+    if (plan->one_matrix && move->operand != gpb_schedule_leader(call, plan)) return;
     if (*up == 0) *up = gpb_cost_reach(bytes, facts->where[move->operand].place);
     *up += brings_triangle(move, plan, call)
            ? triangle_s(move, plan, size, bytes, call, facts)

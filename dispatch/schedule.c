@@ -136,7 +136,7 @@ const gpb_move *gpb_schedule_next(gpb_schedule_cursor *w)
             w->inside = false;
             continue;
         }
-        const enum gpb_operand leader = gpb_schedule_leader(w->call);
+        const enum gpb_operand leader = gpb_schedule_leader(w->call, w->plan);
         const bool behind = w->there[GPB_A] < w->there[GPB_B] + (leader == GPB_A);
         bring(w, whole_b || (!whole_a && behind) ? GPB_A : GPB_B);
         return &w->at;

@@ -54,12 +54,13 @@ gpb_schedule_cursor gpb_schedule_begin(const gpb_call *call, const gpb_plan *pla
 /* The next move; NULL if there is none. */
 const gpb_move *gpb_schedule_next(gpb_schedule_cursor *cursor);
 
-/* The operand of A and B whose strips come first. Of a lower triangle it is B: its strips unlock nothing but
-   what lies above the diagonal, and A's then all tiles left of it. Were it A, the block on the diagonal would
-   be a launch of its own, as of an upper triangle if it were B. */
-static inline enum gpb_operand gpb_schedule_leader(const gpb_call *call)
+/* The operand of A and B that comes first. Of a lower triangle in strips it is B: its strips unlock nothing
+   but what lies above the diagonal, and A's then all tiles left of it. Were it A, the block on the diagonal
+   would be a launch of its own, as of an upper triangle if it were B. */
+static inline enum gpb_operand gpb_schedule_leader(const gpb_call *call, const gpb_plan *plan)
 {
-    return call->x[GPB_C].uplo == 'L' ? GPB_B : GPB_A;
+    const bool strips = plan->panel[GPB_A].strip < plan->panel[GPB_A].extent;
+    return call->x[GPB_C].uplo == 'L' && strips ? GPB_B : GPB_A;
 }
 
 /* The width of strip x of a panel that is `size` rows of op(A) or columns of op(B) wide and is cut into

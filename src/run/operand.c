@@ -100,7 +100,7 @@ gpb_run gpb_operand_second(const gpb_run *first, const gpb_call *call)
 bool gpb_operand_comes(const gpb_run *r, const gpb_move *move)
 {
     return move->reads && r->x[move->operand].place != GPB_PLACE_DEVICE
-           && !(r->plan->one_matrix && move->operand != gpb_schedule_leader(r->call));
+           && !(r->plan->one_matrix && move->operand != gpb_schedule_leader(r->call, r->plan));
 }
 
 gpb_stored gpb_operand_stored(const gpb_run *r, const gpb_move *move)

@@ -1184,7 +1184,7 @@ static void triangles(void **state)
         assert_true((b->bytes == 0) == (plan.one_matrix || on_device));
         devices += on_device && plan.triangle == uplo && a->strip == call.n;
         gpb_schedule_cursor cursor = gpb_schedule_begin(&call, &plan);
-        const enum gpb_operand leader = gpb_schedule_leader(&call);
+        const enum gpb_operand leader = gpb_schedule_leader(&call, &plan);
         int64_t inside = 0, all = 0, tiles = 0, moves[2] = { 0 };
         for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
             const gpb_region *t = &move->tile;
