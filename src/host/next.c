@@ -5,7 +5,7 @@
       OpenBLAS of the wheels is RTLD_LOCAL, so RTLD_NEXT does not see it);
    3. a known host by soname, only if the process has no BLAS;
    4. the embedded BLAS. It is the first choice in a child whose list of libraries may be half made
-      (gpb_linker_spoiled).
+      (gpb_linker_spoiled), and serves calls while nothing can be searched (gpb_linker_is_held).
    Each of 1 to 3 is asked for the caller's width of integers first, then for the other width (adapt.c).
    A search gives the same answer again, so two threads may both search and store it.
    Hosts are never opened with RTLD_DEEPBIND, because they must call the program's xerbla_, not their own. */
@@ -153,10 +153,18 @@ static void note_threads(const gpb_symbol_row *row, const void *address)
         gpb_host_threads_find(embedded ? NULL : address);
 }
 
+/* For a call that can wait for no search. */
+static void *embedded_for_now(enum gpb_symbol symbol)
+{
+    const bool wide = gpb_symbol_standing_aside() && gpb_symbol_plain(symbol);
+    return gpb_symbol_rows[wide ? symbol + 1 : symbol].embedded;
+}
+
 void *gpb_next(enum gpb_symbol symbol)
 {
     void *address = atomic_load_explicit(&found[symbol], memory_order_acquire);
     if (address) return address;
+    if (gpb_linker_is_held()) return embedded_for_now(symbol);
     const int before = errno, cancel = gpb_linker_enter();
     gpb_traps traps;
     gpb_traps_hold(&traps);

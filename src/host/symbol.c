@@ -8,6 +8,7 @@
 
 #include "src/host/next.h"
 #include "src/host/watch.h"
+#include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/traps.h"
 
@@ -59,7 +60,7 @@ static void *target_of(unsigned number)
     return door && !(gpb_symbol_plain(number) && gpb_symbol_standing_aside()) ? door : gpb_next(number);
 }
 
-/* The slot stays as it was if the caller decides where each call goes. */
+/* The slot stays as it was if the caller decides where each call goes, and while nothing can be searched. */
 __attribute__((noinline)) static void *settle(unsigned number, const void *caller)
 {
     const bool plain = gpb_symbol_plain(number);
@@ -68,6 +69,7 @@ __attribute__((noinline)) static void *settle(unsigned number, const void *calle
         void *wide = gpb_watch_wide(number, caller);
         return wide ? wide : target_of(number);
     }
+    if (gpb_linker_is_held()) return target_of(number);
     gpb_watch_scan(0);
     const int before = atomic_load(&aside);
     if (plain && before == BY_CALLER) return settle(number, caller);

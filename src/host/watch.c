@@ -136,7 +136,12 @@ bool gpb_watch_scan(uint64_t now)
         const unsigned long long came = l.adds - atomic_load(&seen_adds);
         l.older = l.here > came ? l.here - came : 0;
         dl_iterate_phdr(read_names, &l);
-        if ((!now || l.blas_came) && !gpb_symbol_standing_aside()) look_for_wide(came);
+        const bool looks = (!now || l.blas_came) && !gpb_symbol_standing_aside();
+        if (looks && gpb_linker_is_held()) {      /* a later call looks */
+            gpb_linker_leave(cancel);
+            return atomic_load(&libcuda);
+        }
+        if (looks) look_for_wide(came);
         atomic_store(&libcuda, l.libcuda);
         atomic_store(&seen_adds, l.adds);
         atomic_store(&seen, l.changes);

@@ -16,6 +16,7 @@
 #include "src/learn/history.h"
 #include "src/learn/saved.h"
 #include "src/service/clock.h"
+#include "src/service/linker.h"
 #include "src/service/log.h"
 #include "src/service/thread.h"
 
@@ -174,7 +175,7 @@ bool gpb_ready_await(bool measured, double most_s)
     pthread_setcancelstate(cancel, NULL);
     if (!gpb_gpu_untried() || gpb_gpu_leaving()) return gpb_gpu_started();
     const bool no_thread = measured ? !gpb_ready_is_near() : is_blocked();      /* or one that gets nowhere */
-    if (no_thread) return gpb_gpu_start();
+    if (no_thread) return !gpb_linker_is_held() && gpb_gpu_start();
     if (!measured)
         gpb_log_warn("the GPU has not started in %.0f s; the host computes until it has",
                      GPB_PLAN_MAX_START_S);

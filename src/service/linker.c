@@ -12,16 +12,23 @@
    work stays out of it. */
 #include "src/service/linker.h"
 
+#include <dlfcn.h>
 #include <errno.h>
 #include <link.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <sys/syscall.h>
 #include <time.h>
+#include <unistd.h>
 
+#include "dispatch/numbers.h"
 #include "src/service/clock.h"
 
 enum { FORK_WAITS_NS = 100000000, THREAD_WAITS_NS = 200000000, PAUSE_NS = 20000 };
+/* Longest that a call waits for a thread that holds the linker and sleeps, and for one that does not. */
+#define HOLDER_SLEEPS_NS INT64_C(100000000)
+#define HOLDER_WORKS_NS INT64_C(5000000000)
 
 static atomic_int inside, waiting;       /* threads in the linker; threads that wait for forks to end */
 static atomic_int forks;                 /* forks under way */
@@ -143,6 +150,80 @@ void gpb_linker_leave(int cancel)
         atomic_fetch_sub(&inside, 1);
     }
     pthread_setcancelstate(cancel, NULL);
+}
+
+/* ---- who holds the linker */
+
+/* glibc's locks for opening libraries, among what else is in its _rtld_global. Found when this library is
+   loaded, because that takes the lock. */
+static const atomic_int *words;
+static size_t word_count;
+
+__attribute__((constructor)) static void find_locks(void)
+{
+    Dl_info info;
+    const ElfW(Sym) *symbol = NULL;
+    void *at = dlsym(RTLD_DEFAULT, "_rtld_global");
+    if (!at || !dladdr1(at, &info, (void **)&symbol, RTLD_DL_SYMENT) || !symbol) return;
+    word_count = symbol->st_size / sizeof *words;
+    words = at;
+}
+
+/* The thread that holds one of them, unless it is this one: 0 if there is none. They are told by the words
+   that a recursive pthread_mutex_t begins with while somebody has it (bits/struct_mutex.h), and by an owner
+   that is a thread of this process. */
+static int holder(void)
+{
+    enum { TAKEN, TIMES, OWNER, USERS, KIND, WORDS };
+    const int me = (int)syscall(SYS_gettid);
+    for (size_t i = 0; i + WORDS <= word_count; i += 2) {
+        const atomic_int *lock = words + i;
+        const int owner = lock[OWNER];
+        if (lock[TAKEN] > 0 && lock[TIMES] > 0 && owner > 0 && owner != me && lock[USERS] == 1
+            && lock[KIND] == PTHREAD_MUTEX_RECURSIVE && syscall(SYS_tgkill, getpid(), owner, 0) == 0)
+            return owner;
+    }
+    return 0;
+}
+
+/* The CPU time of a thread of this process, by the clock that pthread_getcpuclockid names. */
+static int64_t cpu_ns(int thread)
+{
+    enum { OF_THREAD_BY_SCHEDULER = 6 };
+    struct timespec now = { 0, 0 };
+    clock_gettime((clockid_t)(~(unsigned)thread << 3 | OF_THREAD_BY_SCHEDULER), &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* Waits while somebody holds the linker. Returns who still does: a thread that has been asleep for a while,
+   or has been at it for long. A thread that loads libraries is awake, and gives the lock back. */
+static int await_holder(int now)
+{
+    const int64_t end_ns = gpb_clock_ns() + HOLDER_WORKS_NS;
+    int64_t asleep_ns = gpb_clock_ns() + HOLDER_SLEEPS_NS, spent_ns = -1;
+    int cancel, before = 0;
+    pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &cancel);
+    while (now && pause_before(min(asleep_ns, end_ns))) {
+        const int64_t spent = cpu_ns(now);
+        if (now != before || spent != spent_ns) asleep_ns = gpb_clock_ns() + HOLDER_SLEEPS_NS;
+        before = now;
+        spent_ns = spent;
+        now = holder();
+    }
+    pthread_setcancelstate(cancel, NULL);
+    return now;
+}
+
+/* One such wait for a holder is enough, because a constructor's thread may make thousands of calls. */
+bool gpb_linker_is_held(void)
+{
+    static atomic_int waited_for;
+    const int before = errno;
+    int now = holder();
+    if (now && now != atomic_load(&waited_for)) now = await_holder(now);
+    if (now != atomic_load(&waited_for)) atomic_store(&waited_for, now);
+    errno = before;
+    return now;
 }
 
 bool gpb_linker_forking(void) { return forking; }

@@ -20,6 +20,11 @@ bool gpb_linker_forking(void);
 /* This process was forked while a thread of its parent was in the linker. Its locks may be held and its list
    of libraries may be half made for ever, so nothing may be searched or opened. */
 bool gpb_linker_spoiled(void);
+/* Another thread holds the linker's lock and has slept for 100 ms: it may be in the constructor of a library
+   that it opens, and wait for this thread there. (A thread that is at work is waited for, 5 s at most.) Then
+   nothing can be searched or opened now, but perhaps by a later call. A lock that is taken after the answer
+   is not seen. False where the C library is not glibc. */
+bool gpb_linker_is_held(void);
 /* Fork handlers, for hub/fork.c. */
 void gpb_linker_before_fork(void);
 void gpb_linker_in_parent(void);
