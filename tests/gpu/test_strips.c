@@ -60,6 +60,8 @@ static int number(int64_t i, int salt)
    blocks of C to another kernel. */
 enum { SHORT = 8 };
 static int64_t thin_from;                /* INT64_MAX: none have */
+static char uplo;                        /* of C, 0: all of it is written */
+static bool is_written(int64_t i, int64_t j) { return !uplo || (uplo == 'U' ? i <= j : i >= j); }
 static bool is_thin(int64_t at) { return at >= thin_from && at - thin_from < 100; }
 
 /* Element (i, p) of op(A), and (p, j) of op(B). Then C holds sums over p alone, the same for all of it, or
@@ -94,6 +96,10 @@ static int64_t count_wrong(const matrix *c, int64_t k, int alpha, int beta)
             if (x < 4 || p < SHORT) sums[x / 4][x % 4] += number(p, x & 2 ? 3 : 1) * number(p, x & 1 ? 6 : 4);
     for (int64_t j = 0; j < c->cols; j++)
         for (int64_t i = 0; i < c->rows; i++) {
+            if (!is_written(i, j)) {
+                wrong += get(c, i, j, 0) != 7;
+                continue;
+            }
             const int64_t *sum = sums[is_thin(i) || is_thin(j)];
             const int64_t u[2] = { number(i, 0), number(i, 2) }, v[2] = { number(j, 5), number(j, 7) };
             int64_t product = 0;
@@ -118,7 +124,8 @@ static void try(int m, int n, int k, const char *trans, int64_t pad, int alpha, 
     fill(&b, tb, of_b, IMAGINARY_B);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < m; i++) put(&c, i, j, 0, 7);          /* its pages are full of zeros */
-    const gpb_problem of = { .type = type, .m = m, .n = n, .k = k, .transa = trans[0], .transb = trans[1],
+    const gpb_problem of = { .routine = uplo ? GPB_TEST_gemmtr : GPB_TEST_gemm, .uplo = uplo,
+                             .type = type, .m = m, .n = n, .k = k, .transa = trans[0], .transb = trans[1],
                              .ld = { (int)a.ld, (int)b.ld, (int)c.ld } };
     const int64_t before = gpu_calls();
     call_through_cblas(&of, alpha, beta, (void *const[]){ a.at, b.at, c.at }, (int64_t[GPB_OPERANDS]){ 0 });
@@ -225,6 +232,22 @@ static void test_parts(void **state)
     try(512, 512, 1024, "TN", 0, 1, 1);
 }
 
+/* Triangles by slices, of which strips between others are marked: launches along either operand find the
+   marks of each strip. */
+static void test_marks(void **state)
+{
+    (void)state;
+    set_option("KERNEL", "fp16x3");
+    for (int i = 0; i < 4; i++) {
+        uplo = "UL"[i % 2];
+        thin_from = 300 + 500 * (i / 2);
+        try(1280, 1280, 128, i / 2 ? "TN" : "NN", i, 1, i % 3);
+    }
+    set_option("KERNEL", NULL);
+    uplo = 0;
+    thin_from = INT64_MAX;
+}
+
 /* Each column 16 MiB from the next: 8 to 10 GiB from the first to the last, in several loads each way. */
 static void test_spans(void **state)
 {
@@ -244,6 +267,7 @@ int main(void)
     if (!gpu_open()) return 77;
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_types),
-                                        cmocka_unit_test(test_parts), cmocka_unit_test(test_spans) };
+                                        cmocka_unit_test(test_parts), cmocka_unit_test(test_marks),
+                                        cmocka_unit_test(test_spans) };
     return cmocka_run_group_tests_name("strips", tests, NULL, NULL);
 }
