@@ -248,6 +248,51 @@ static void test_marks(void **state)
     thin_from = INT64_MAX;
 }
 
+/* One row of A, far from the first, or one column of B, has elements of 2^20 and 2^-20. Blocks with it are
+   sliced again for a kernel with a wider range, and no other block and not the other operand says so. */
+static void try_wide(int row, int col)
+{
+    enum { M = 700, N = 600, K = 256 };
+    matrix a = matrix_make(M, K, 0), b = matrix_make(K, N, 0), c = matrix_make(M, N, 0);
+    const gpb_problem of = { .type = type, .m = M, .n = N, .k = K, .transa = 'N', .transb = 'N',
+                             .ld = { M, K, M } };
+    const float wide[2] = { 0x1p20f, 0x1p-20f }, *x = (float *)a.at, *y = (float *)b.at;
+    int64_t wrong = 0;
+    fill(&a, false, of_a, 0);
+    fill(&b, false, of_b, 0);
+    for (int p = 0; p < K; p++) {
+        if (row >= 0) ((float *)a.at)[row + p * M] *= wide[p % 2];
+        if (col >= 0) ((float *)b.at)[p + col * K] *= wide[p % 2];
+    }
+    call_through_cblas(&of, 1, 0, (void *const[]){ a.at, b.at, c.at }, (int64_t[GPB_OPERANDS]){ 0 });
+    for (int j = 0; j < N; j++)
+        for (int i = 0; i < M; i++) {
+            double sum = 0, size = 0;
+            for (int p = 0; p < K; p++) {
+                const double product = (double)x[i + p * M] * (double)y[p + j * K];
+                sum += product;
+                size += product < 0 ? -product : product;
+            }
+            const double error = get(&c, i, j, 0) - sum;
+            wrong += !(error <= 0x1p-20 * size && -error <= 0x1p-20 * size);
+        }
+    assert_int_equal(wrong, 0);
+    matrix_free(&a);
+    matrix_free(&b);
+    matrix_free(&c);
+}
+
+static void test_wide(void **state)
+{
+    (void)state;
+    type = GPB_TYPE_s;
+    thin_from = INT64_MAX;
+    set_option("KERNEL", "fp16x3");
+    try_wide(400, -1);
+    try_wide(-1, 450);
+    set_option("KERNEL", NULL);
+}
+
 /* Each column 16 MiB from the next: 8 to 10 GiB from the first to the last, in several loads each way. */
 static void test_spans(void **state)
 {
@@ -268,6 +313,7 @@ int main(void)
     set_option("OFFLOAD", "always");
     const struct CMUnitTest tests[] = { cmocka_unit_test(test_strips), cmocka_unit_test(test_types),
                                         cmocka_unit_test(test_parts), cmocka_unit_test(test_marks),
+                                        cmocka_unit_test(test_wide),
                                         cmocka_unit_test(test_spans) };
     return cmocka_run_group_tests_name("strips", tests, NULL, NULL);
 }
