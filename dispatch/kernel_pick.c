@@ -50,7 +50,7 @@ static const gpb_tuned *tuned_for(const gpb_kernel *kernel, int arch)
     return &slow;
 }
 
-/* True if each launch of this kernel may cut its k. (Of SYR2K that was not tried.) */
+/* True if each launch of this kernel may cut its k. Of SYR2K only those of strips do (panels.c). */
 static bool can_cut(const gpb_kernel *kernel, const gpb_call *call)
 {
     return (kernel->form == GPB_FORM_STRIDED || kernel->form == GPB_FORM_PADDED

@@ -363,10 +363,10 @@ static bool takes_no_strips(const gpb_kernel *kernel, const gpb_call *call, cons
            || gpb_packing_hinders(kernel, call, facts);
 }
 
-/* Cuts k where a strip unlocks fewer tiles than the GPU holds: into as many parts as fill it by the largest
-   launch, or twice as many, because other launches are smaller. Each part keeps some k (512), so that adding
-   the parts up stays small beside it. `next` has strips, and gets the number of parts that is predicted to be
-   best, perhaps none. Returns the seconds of that. */
+/* Cuts k where a strip unlocks fewer tiles than there are multiprocessors: into as many parts as give each of
+   them a block in the largest launch, or twice as many, because other launches are smaller. Each part keeps
+   some k (512), so that adding the parts up stays small beside it. `next` has strips, and gets the number of
+   parts that is predicted to be best, perhaps none. Returns the seconds of that. */
 static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts, double kernels_s)
 {
     enum { MOST = 16, LEAST_K = 512 };

@@ -56,8 +56,8 @@ double gpb_predict_link(const gpb_plan *plan, const gpb_call *call, const gpb_fa
 
 /* The cost of one more strip or tile beyond its share of the kernels' work: slicing, the kernel's first and
    last blocks, the way through k, the change of streams. On an H200 a strip of 256 took 22, 38, 45, 62 us at
-   k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. The
-   way through k is in tile_s already. */
+   k = 1024, 2048, 4096, 8192 (`timeline --gpu`, 2026-11-21); strips that are not sliced took 10 us less. k1
+   is 0 where tile_s counts rounds, because the way through k is in them. */
 static double launch_s(const gpb_plan *plan, double k1)
 {
     return (gpb_kernel_table_guarded(plan->kernel) ? 16e-6 : 6e-6) + 6e-9 * k1;
