@@ -44,13 +44,19 @@ bool gpb_resident_backwards(const gpb_resident *w)
     return t && !t->solves && t->side == 'R' && (t->uplo == 'U') == (t->trans == 'N');
 }
 
+bool gpb_resident_by_rows(const gpb_resident *w)
+{
+    return w->triangular && !w->inverts && w->triangular->side == 'R';
+}
+
 /* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,
    H100). It pays to have more of them where they come up meanwhile, too. */
 int64_t gpb_resident_panel(const gpb_resident *w)
 {
-    enum { LEAST = 2048, LEAST_UP = 1024, PANELS = 8 };
-    const int64_t cols = gpb_resident_b_cols(w), least = w->triangular && !w->inverts ? LEAST_UP : LEAST;
-    return max(least, round_up(ceil_div(cols, PANELS), 64));
+    enum { LEAST = 2048, LEAST_UP = 1024 };
+    const int64_t all = gpb_resident_by_rows(w) ? gpb_resident_b_rows(w) : gpb_resident_b_cols(w);
+    const int64_t least = w->triangular && !w->inverts ? LEAST_UP : LEAST;
+    return max(least, round_up(ceil_div(all, GPB_RESIDENT_PANELS), 64));
 }
 
 /* The last block is what the link does behind the computation: a sixteenth. Smaller blocks than a triangle's

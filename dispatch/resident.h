@@ -38,8 +38,8 @@ gpb_resident gpb_resident_of_factors(const gpb_factor *factors);
 /* A triangle's inverse as the solve that it is; for gpb_resident_of_inverse. */
 gpb_triangular gpb_resident_solve_of(const gpb_inverse *inverse);
 gpb_resident gpb_resident_of_inverse(const gpb_triangular *solve);
-/* True if B's columns come home from the last to the first, because the host would need the others for the
-   rest after a failure. */
+/* True if columns of B, or of each panel of its rows, come home from the last to the first, because the host
+   would need the others for the rest after a failure. */
 bool gpb_resident_backwards(const gpb_resident *work);
 /* Inverses go by columns, in place (dispatch/inverse.h), in blocks of so many. */
 int64_t gpb_resident_inverse_block(const gpb_resident *work);
@@ -47,7 +47,11 @@ static inline bool gpb_resident_inverts_lu(const gpb_resident *work)
 {
     return work->inverts && gpb_factor_is_lu(&work->system.a);
 }
-/* Columns of B that are computed together and go home while others are computed, if home is the host. */
+/* TRSM and TRMM from the right: rows of B are independent, where else columns are. */
+bool gpb_resident_by_rows(const gpb_resident *work);
+/* Columns of B, or rows, that are computed together and go home while others are computed, if home is the
+   host. They make at most so many panels. */
+enum { GPB_RESIDENT_PANELS = 8 };
 int64_t gpb_resident_panel(const gpb_resident *work);
 /* The order of the triangles on the diagonal that TRMM by levels begins with. */
 int64_t gpb_resident_level(const gpb_resident *work);

@@ -108,6 +108,14 @@ int gpb_triangular_level(const gpb_triangular *t, const gpb_triangular *was, int
     return count;
 }
 
+gpb_triangular gpb_triangular_rows(const gpb_triangular *t, int64_t first, int64_t rows)
+{
+    gpb_triangular some = *t;
+    some.b = (void *)(uintptr_t)element(t, t->b, first, 0, t->ldb);
+    some.m = rows;
+    return some;
+}
+
 /* From the left the columns are independent. From the right, those that are there have a part in the others
    if op(A) is an upper triangle. */
 gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done)

@@ -46,6 +46,8 @@ static inline int64_t gpb_triangular_order(const gpb_triangular *t)
 {
     return t->side == 'L' ? t->m : t->n;
 }
+/* From the right rows of B are independent: so many of them. */
+gpb_triangular gpb_triangular_rows(const gpb_triangular *t, int64_t first, int64_t rows);
 /* What is left of a solve of which the first `done` columns of X are in the place of B's: the product (if
    its k is not 0), then second. */
 gpb_triangular_halves gpb_triangular_rest(const gpb_triangular *t, int64_t done);

@@ -6,6 +6,7 @@
 #define GPB_CARRY_H
 
 #include "dispatch/facts.h"
+#include "dispatch/resident.h"
 #include "src/gpu/lanes.h"
 
 typedef struct gpb_carry_matrix {
@@ -22,7 +23,7 @@ typedef struct gpb_carry_matrix {
                                     home first */
 } gpb_carry_matrix;
 
-enum { GPB_CARRY_MOST = 5 };     /* matrices, or pieces of them */
+enum { GPB_CARRY_MOST = 1 + GPB_RESIDENT_PANELS };       /* matrices, or pieces of them */
 
 /* The row that a rectangle's first row has for copies, which know triangles with their diagonal alone. */
 static inline int64_t gpb_carry_row(const gpb_carry_matrix *x, int64_t row)

@@ -48,6 +48,7 @@ typedef struct gpb_residence {
     bool a_stays, b_stays;
     uint32_t arrived;                /* the counter's value once all that is queued has run */
     gpb_carry up, down;
+    int wanted;                      /* pieces that come up for what is launched now; 0: all */
     bool by_need;                    /* what the first launches need comes up first, or is there */
     bool kept;                       /* the factors are those that the lane has kept, if the check says so */
     gpb_kept_check check;

@@ -66,10 +66,46 @@ static gpb_carry_matrix columns_of(const gpb_residence *r, const gpb_carry_matri
     return part;
 }
 
-/* Columns of B that are computed together: all, unless they come and go meanwhile. */
+/* The same of rows. */
+static gpb_carry_matrix rows_of(const gpb_residence *r, const gpb_carry_matrix *x, int64_t first,
+                                int64_t last)
+{
+    const int64_t e = (int64_t)r->element;
+    gpb_carry_matrix part = *x;
+    part.caller = (char *)x->caller + first * e;
+    part.arena += (CUdeviceptr)(first * e);
+    part.rows = last - first;
+    return part;
+}
+
+/* Columns or rows of B that are computed together: all, unless they come and go meanwhile. */
 static int64_t panel_of(const gpb_residence *r)
 {
-    return r->on_host ? gpb_resident_panel(r->work) : max(1, gpb_resident_b_cols(r->work));
+    const int64_t all = gpb_resident_by_rows(r->work) ? gpb_resident_b_rows(r->work)
+                                                      : gpb_resident_b_cols(r->work);
+    return r->on_host ? gpb_resident_panel(r->work) : max(1, all);
+}
+
+/* TRSM and TRMM from the right go through the triangle once for each panel of B's rows. Returns the number of
+   panels. */
+static int panels_of_rows(const gpb_residence *r, const gpb_carry_matrix *b, gpb_carry_matrix *to)
+{
+    const int64_t panel = panel_of(r);
+    int count = 0;
+    for (int64_t first = 0; first < b->rows; first += panel)
+        to[count++] = rows_of(r, b, first, min(first + panel, b->rows));
+    return count;
+}
+
+/* The first of them comes first, and the triangle behind it. */
+static int rows_by_need(const gpb_residence *r, const gpb_carry_matrix of[2],
+                        gpb_carry_matrix to[GPB_CARRY_MOST])
+{
+    const int count = panels_of_rows(r, &of[1], to);
+    if (r->a_stays) return count;
+    memmove(to + 2, to + 1, (size_t)(count - 1) * sizeof *to);
+    to[1] = of[0];
+    return count + 1;
 }
 
 /* TRSM and TRMM from the left go through the triangle once for each panel of B. The first panel of B comes
@@ -77,6 +113,7 @@ static int64_t panel_of(const gpb_residence *r)
    block, from the last. Returns the number of pieces. */
 static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[GPB_CARRY_MOST])
 {
+    if (gpb_resident_by_rows(r->work)) return rows_by_need(r, of, to);
     const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, panel_of(r));
     const int64_t cuts[] = { n, 3 * n / 4, n / 2, 0 };
     const bool forwards = gpb_triangular_forwards(r->work->triangular);
@@ -193,28 +230,31 @@ static void *entry(const gpb_residence *r, CUdeviceptr of, int64_t row, int64_t 
     return gpb_pointer(of + (CUdeviceptr)(row + col * r->ld) * r->element);
 }
 
-/* TRSM, TRMM. From the left, columns of B are independent: some of them are computed and go home while others
-   come. From the right, all of B goes home at the end. TRMM goes by levels where B is elsewhere than its
-   result. */
+/* TRSM, TRMM. Columns of B are independent, from the right its rows: some of them are computed and go home
+   while others come. TRMM goes by levels where B is elsewhere than its result. */
 static void divide(gpb_residence *r)
 {
+    const bool by_rows = gpb_resident_by_rows(r->work);
     gpb_triangular t = *r->work->triangular;
-    const int64_t cols = t.n, panel = t.side == 'L' ? panel_of(r) : cols;
+    const int64_t cols = t.n, all = by_rows ? t.m : cols, panel = panel_of(r);
     t.a = gpb_pointer(r->of_a);
     t.lda = r->lda;
     t.ldb = r->ldb;
-    for (int64_t first = 0; first < cols; first += panel) {
-        t.b = gpb_pointer(r->of_b + (CUdeviceptr)(first * r->ldb) * r->element);
-        t.n = min(panel, cols - first);
+    for (int64_t first = 0, panels = 0; first < all; first += panel) {
+        const int64_t i = by_rows ? first : 0, j = by_rows ? 0 : first, last = min(first + panel, all);
+        t.b = gpb_pointer(r->of_b + (CUdeviceptr)(i + j * r->ldb) * r->element);
+        *(by_rows ? &t.m : &t.n) = last - first;
+        panels++;
+        if (by_rows && r->by_need) r->wanted = (int)min(panels + !r->a_stays, r->up.count);
         if (t.solves || r->of_b == r->b) {
             gpb_resident_triangular(r, &t);
         } else {
             gpb_triangular was = t;
-            was.b = entry(r, r->b, 0, first);
+            was.b = entry(r, r->b, i, j);
             was.ldb = r->ld;
             gpb_resident_multiply_levels(r, &t, &was);
         }
-        send_home(r, first + t.n);
+        send_home(r, by_rows ? panels * cols : last);
     }
 }
 
@@ -278,6 +318,30 @@ static void compute(gpb_residence *r)
     if (r->work->solves) solve(r, &system, &parts);
 }
 
+/* TRSM, TRMM: the columns but the first `done` that are home. */
+static void finish_columns(const gpb_residence *r, const gpb_triangular *t, int64_t done)
+{
+    gpb_triangular others = *t;
+    others.n -= done;
+    if (!gpb_resident_backwards(r->work)) gpb_host_triangular_rest(t, done);
+    else if (others.n) gpb_host_triangular(&others);
+}
+
+/* The same from the right: whole panels of rows are home, and some columns of the next one. */
+static void finish_rows(const gpb_residence *r, const gpb_triangular *t, int64_t done)
+{
+    int64_t first = t->n ? done / t->n * panel_of(r) : 0;
+    if (t->n && done % t->n) {
+        const int64_t rows = min(panel_of(r), t->m - first);
+        const gpb_triangular begun = gpb_triangular_rows(t, first, rows);
+        finish_columns(r, &begun, done % t->n);
+        first += rows;
+    }
+    if (first >= t->m) return;
+    const gpb_triangular others = gpb_triangular_rows(t, first, t->m - first);
+    gpb_host_triangular(&others);
+}
+
 /* The host computes what is not home: A is there up to some column, or all of it and B up to some. If the
    device has said that A is not positive definite, and B is in its memory, the host leaves A as its own
    LAPACK does; should it find A definite by a hair, the device's INFO stays. */
@@ -289,14 +353,9 @@ static void finish(gpb_residence *r, gpb_resident_outcome *out)
         gpb_inverse_go_on(r, done);
         return;
     }
-    if (gpb_resident_backwards(r->work)) {
-        gpb_triangular others = *r->work->triangular;
-        others.n -= done;
-        if (others.n) gpb_host_triangular(&others);
-        return;
-    }
     if (r->work->triangular) {
-        gpb_host_triangular_rest(r->work->triangular, done);
+        if (gpb_resident_by_rows(r->work)) finish_rows(r, r->work->triangular, done);
+        else finish_columns(r, r->work->triangular, done);
         return;
     }
     if (done < of_a) {
@@ -352,7 +411,8 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     r->on_host = of[1].place == GPB_PLACE_HOST;
     decide_who_stays(r, of);
     gpb_carry_matrix pieces[GPB_CARRY_MOST];
-    const bool pieced = r->work->triangular && !inverts && r->work->triangular->side == 'L';
+    const bool by_rows = r->on_host && gpb_resident_by_rows(r->work);
+    const bool pieced = by_rows || (r->work->triangular && !inverts && r->work->triangular->side == 'L');
     r->by_need = pieced || r->kept || r->there || r->a_stays || inverts;
     r->up = pieced                  ? gpb_carry_begin(r->lane, true, pieces, by_need(r, of, pieces))
             : r->there              ? gpb_carry_begin(r->lane, true, of, 0)
@@ -361,7 +421,8 @@ static void run(gpb_residence *r, const gpb_facts *facts, gpb_resident_outcome *
     gpb_carry_matrix home[2] = { of[0], of[1] };
     home[1].arena = r->of_b;
     home[1].backwards = gpb_resident_backwards(r->work);
-    r->down = inverts
+    r->down = by_rows ? gpb_carry_begin(r->lane, false, pieces, panels_of_rows(r, &home[1], pieces))
+              : inverts
               ? gpb_carry_begin(r->lane, false, pieces, gpb_inverse_home(r, &of[1], pieces))
               : gpb_carry_begin(r->lane, false, factors ? home : home + 1, r->b_stays ? 0 : factors + solves);
     r->down.may_write = may_write;

@@ -34,11 +34,11 @@ static int64_t column_at(const gpb_residence *r, const void *at)
     return (int64_t)((CUdeviceptr)(uintptr_t)at - r->of_a) / e / r->lda;
 }
 
-/* How many columns have come up once those of the block have. */
+/* How many columns have come up once those of the block have. Panels of rows have the same columns. */
 static int64_t come_before(const gpb_residence *r, int64_t first, int64_t last)
 {
     int64_t before = 0, wanted = 0;
-    for (int i = 0; i < r->up.count; i++) {
+    for (int i = 0; i < (r->wanted ? r->wanted : r->up.count); i++) {
         const gpb_carry_matrix *x = &r->up.matrix[i];
         const int64_t at = column_of(r, x->arena), end = min(last, at + x->cols);
         if (at < last && first < at + x->cols) wanted = before + end - at;
@@ -273,8 +273,7 @@ static void multiply(void *where, const gpb_call *call)
 {
     gpb_residence *r = where;
     if (!call->m || !call->n || !call->k) return;
-    gpb_resident_await(r, call->x[GPB_A].base, gpb_call_cols(call, GPB_A));
-    gpb_resident_await(r, call->x[GPB_C].base, call->n);
+    for (int x = 0; x < GPB_OPERANDS; x++) gpb_resident_await(r, call->x[x].base, gpb_call_cols(call, x));
     queue(r, call);
 }
 

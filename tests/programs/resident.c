@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: MIT */
 /* Factorisations and solves that stay on the GPU, while driver calls of theirs fail (test_resident.sh): what
    the caller gets is right each time, whoever computed it. Exit code: the number of wrong results.
-   usage: resident [order [all | factors | triangles | refined [device | device_a | device_b]]]. all: also a
-   matrix that is not positive definite, and refined solutions, which have many steps; factors: those, but no
-   triangles; triangles: no factorisations but those that inverses need; refined: dsgesv and dsposv alone;
-   device: the matrices lie in device memory, or A or B alone does, and after a failure TRSM and TRMM may
-   leave B as it was, and LAPACK's routines may give INFO = -3, because nobody can compute there: the last
-   line says how often. */
+   usage: resident [order [all | factors | triangles | tall | refined [device | device_a | device_b]]]. all:
+   also a matrix that is not positive definite, and refined solutions, which have many steps; factors: those,
+   but no triangles; triangles: no factorisations but those that inverses need; tall: those with a tall B
+   alone; refined: dsgesv and dsposv alone; device: the matrices lie in device memory, or A or B alone does,
+   and after a failure TRSM and TRMM may leave B as it was, and LAPACK's routines may give INFO = -3, because
+   nobody can compute there: the last line says how often. */
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -233,6 +233,43 @@ static void wide(int solves, char uplo, char trans)
     }
     if (matrices[0].device && !memcmp(before, after, bytes)) as_it_was++;
     else check_triangular(solves, 'L', uplo, trans, 'N', n, some);
+    free(before);
+    free(after);
+}
+
+/* From the right, with so many rows that they come and go in three panels; of each some are checked. */
+static void tall(int solves, char uplo, char trans)
+{
+    enum { TALL = 2300, LD = TALL + 3 };
+    const int of_panels[] = { 0, 1023, 1024, 2047, 2048, TALL - 1 }, all = TALL, ld_b = LD;
+    const double alpha = 0.75;
+    const size_t bytes = sizeof(double) * LD * (size_t)n;
+    double *before = malloc(bytes), *after = malloc(bytes), *of_b = after;
+    int right = 1;
+    if (!before || !after) exit(105);
+    fresh_triangle(n, uplo, 'N');
+    for (int i = 0; i < LD * n; i++) before[i] = after[i] = i % LD < TALL ? next() : 7;
+    if (matrices[1].device && (device_alloc(&of_b, bytes) || device_copy_to((uintptr_t)of_b, after, bytes)))
+        exit(106);
+    (solves ? dtrsm_ : dtrmm_)("R", &uplo, &trans, "N", &all, &n, &alpha, X(), &ld, of_b, &ld_b, 1, 1, 1, 1);
+    home();
+    if (of_b != after && device_copy_from(after, (uintptr_t)of_b, bytes)) exit(107);
+    const double *in = solves ? after : before, *out = solves ? before : after;
+    for (int i = 0; i < 6; i++)
+        for (int j = 0; j < n; j++) {
+            const double wanted = (solves ? alpha : 1) * out[of_panels[i] + j * LD];
+            double sum = -wanted, bound = fabs(wanted);
+            for (int p = 0; p < n; p++) {
+                const double product = (solves ? 1 : alpha) * in[of_panels[i] + p * LD]
+                                       * op(p, j, uplo, trans, 'N');
+                sum += product;
+                bound += fabs(product);
+            }
+            right &= fabs(sum) <= 4 * n * 0x1p-53 * bound;
+        }
+    for (int i = 0; i < LD * n; i++) right &= i % LD < TALL || after[i] == 7;
+    if ((matrices[0].device || matrices[1].device) && !memcmp(before, after, bytes)) as_it_was++;
+    else if (!right) wrong += printf("wrong: tall %s %c%c\n", solves ? "trsm" : "trmm", uplo, trans) > 0;
     free(before);
     free(after);
 }
@@ -496,6 +533,10 @@ int main(int argc, char **argv)
         inverses();
         return wrong;
     }
+    if (!strcmp(what, "tall")) {
+        for (int how = 0; how < 8; how++) tall(how & 1, how & 2 ? 'L' : 'U', how & 4 ? 'N' : 'T');
+        return wrong;
+    }
     if (strcmp(what, "triangles") && strcmp(what, "refined")) solves(!strcmp(what, "all"));
     for (int how = 0; how < 6 && *what && strcmp(what, "triangles"); how++) refined("GLU"[how % 3], how > 2);
     if (!strcmp(what, "factors") || !strcmp(what, "refined")) {
@@ -506,6 +547,7 @@ int main(int argc, char **argv)
         triangular(how & 1, how & 2 ? 'L' : 'R', how & 4 ? 'L' : 'U', how & 8 ? 'N' : 'T',
                    how & 16 ? 'N' : 'U');
     for (int how = 0; how < 8; how++) wide(how & 1, how & 2 ? 'L' : 'U', how & 4 ? 'N' : 'T');
+    for (int how = 0; how < 8; how++) tall(how & 1, how & 2 ? 'L' : 'U', how & 4 ? 'N' : 'T');
     if (!as_it_was) inverses();
     if (matrices[0].device || matrices[1].device) printf("as it was: %d\n", as_it_was);
     return wrong;
