@@ -33,16 +33,25 @@ rows end-to-end 5 '^nvblas_tuned,'
 rows end-to-end 6 '^copy_cublas,'
 rows end-to-end 10 '^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*,s$'
 mv end-to-end.csv s.csv
-mode end-to-end 18 --largest 48 --seconds 1 --types d,c,z
+mode end-to-end 45 --largest 48 --seconds 1 --types d,c,z
 for type in d c z; do
-    rows end-to-end 6 "^[a-z_]*,48,48,48,.*,$type$"
-    rows end-to-end 1 "^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*,$type$"
+    rows end-to-end 6 "^[a-z_]*,48,48,48,.*,fresh,packed,.*,$type$"
+    rows end-to-end 4 "^[a-z_]*,48,48,48,.*,fresh,inside,.*,$type$"
+    rows end-to-end 5 "^[a-z_]*,48,48,48,.*,pinned,packed,.*,$type$"
+    rows end-to-end 3 "^gpublas_always,.*,1\.000,[^,]*,[^,]*,[^,]*,$type$"
 done
 mv end-to-end.csv types_host.csv
 mv s.csv end-to-end.csv
 
 mode out-of-core 6 --largest 300 --seconds 20
-rows out-of-core 1 '^gpublas_always,300,300,61,0,column,fresh,packed,0,2M,'
+rows out-of-core 1 '^gpublas_always,300,300,61,0,column,fresh,packed,0,2M,.*,s$'
+mv out-of-core.csv s.csv
+mode out-of-core 12 --largest 300 --seconds 20 --types d,z
+for type in d z; do
+    rows out-of-core 1 "^gpublas_always,300,300,61,0,column,fresh,packed,0,2M,.*,1\.000,.*,$type$"
+done
+mv out-of-core.csv types_outofcore.csv
+mv s.csv out-of-core.csv
 
 mode never-slower 60 --largest 64 --seconds 2 --shapes 12
 for setting in 16,0 4,0 1,0 4,4 1,1; do rows never-slower 12 "^$setting,"; done
