@@ -54,7 +54,18 @@ mv out-of-core.csv types_outofcore.csv
 mv s.csv out-of-core.csv
 
 mode never-slower 60 --largest 64 --seconds 2 --shapes 12
-for setting in 16,0 4,0 1,0 4,4 1,1; do rows never-slower 12 "^$setting,"; done
+for setting in 16,0 4,0 1,0 4,4 1,1; do rows never-slower 12 "^$setting,.*,s$"; done
+mv never-slower.csv s.csv
+mode never-slower 90 --largest 64 --seconds 2 --shapes 6 --types d,c,z
+for type in d c z; do rows never-slower 6 "^1,1,.*,$type$"; done
+mv never-slower.csv types_never.csv
+mv s.csv never-slower.csv
+# The same shapes in all types, but for what is conjugated.
+for csv in never-slower types_never; do
+    grep '^16,0,' $csv.csv | cut -d, -f3-12 | tr C T | sort -u > $csv.shapes
+done
+expect 'never-slower: shapes of d, c and z that are not of s' '6 0' \
+    "$(wc -l < types_never.shapes) $(comm -13 never-slower.shapes types_never.shapes | wc -l)"
 
 mode processes 6 --largest 64 --seconds 1
 for program in one_2048 many_64 many_256 training no_sgemm true; do rows processes 1 "^$program,"; done
