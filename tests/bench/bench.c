@@ -125,7 +125,8 @@ static const struct argp_option arguments[] = {
     { "fit", FIT, 0, 0, "Every kernel and number of parts of k on random shapes: for tests/bench/fit.py", 0 },
     { "end-to-end", END_TO_END, 0, 0,
       "Host operands: this library, the host BLAS, NVBLAS, and cuBLAS between copies", 0 },
-    { "out-of-core", OUT_OF_CORE, 0, 0, "The same for 40000 x 40000 x 8192 with 4 GiB of device memory", 0 },
+    { "out-of-core", OUT_OF_CORE, 0, 0,
+      "The same for nine gigabytes of operands (s: 40000 x 40000 x 8192) with 4 GiB of device memory", 0 },
     { "never-slower", NEVER_SLOWER, 0, 0,
       "Random shapes: the library's choice against host and GPU, with 1, 4 and 16 host threads", 0 },
     { "processes", PROCESSES, 0, 0,
@@ -148,7 +149,7 @@ static const struct argp_option arguments[] = {
     { "modes", MODES, "LIST", 0,
       "Device: some of fp32,ieee,tf32, for every suite (default: all; tf32 for squares alone; other data and "
       "on end: fp32)", 0 },
-    { "types", TYPES, "LIST", 0, "Device, fit: some of s,d,c,z (default: s)", 0 },
+    { "types", TYPES, "LIST", 0, "All but the ladder, processes, overhead: some of s,d,c,z (default: s)", 0 },
     { "pairs", PAIRS, "LIST", 0, "Device: these transpositions alone, such as NN,TN (default: all)", 0 },
     { "sustained", SUSTAINED, "S", 0, "Device: seconds on end for each contender on a square (default: 2)",
       0 },

@@ -15,7 +15,12 @@
 enum { MAX_THREADS = 16, MAX_CALLS = 1 << 16, LARGE = 4096, MIDDLE = 2048, SMALL = 512 };
 
 /* `callers` threads of n^3; small > 0: and one of small^3, whose times are asked for. */
-typedef struct ask { int n, callers, small; double seconds; int room_n, room_callers; } ask;
+typedef struct ask {
+    enum gpb_type type;
+    int n, callers, small;
+    double seconds;
+    int room_n, room_callers;
+} ask;
 typedef struct answer {
     double seconds, worst, on_gpu;
     int calls, least, most;      /* of all callers of n^3; of the slowest and the busiest of them */
@@ -73,6 +78,13 @@ static void tell(const ask *q, caller *callers, answer *r)
     r->p95 = small->seconds[(int)(0.95 * (kept - 1) + 0.5)];      /* sorted by now */
 }
 
+static gpb_call square(enum gpb_type type, int n)
+{
+    gpb_call g = host_call(n, n, n, 0);
+    g.type = type;
+    return g;
+}
+
 static void serve(const bench_options *options, const void *asked, void *answered)
 {
     static memory from;
@@ -84,11 +96,11 @@ static void serve(const bench_options *options, const void *asked, void *answere
     answer *r = answered;
     (void)options;
     if (!from.in.at) {
-        const gpb_call most = host_call(q->room_n, q->room_n, q->room_n, 0);
+        const gpb_call most = square(q->type, q->room_n);
         const room one = room_of(&most);
         from = memory_make((room){ one.in * (size_t)q->room_callers, one.out * (size_t)q->room_callers },
                            false);
-        contender_warm(&from, GPB_TYPE_s, q->room_n < MIDDLE ? q->room_n : MIDDLE);
+        contender_warm(&from, q->type, q->room_n < MIDDLE ? q->room_n : MIDDLE);
     }
     const uint64_t calls = contender_calls(), gpu_calls = contender_gpu_calls();
     memset(callers, 0, sizeof callers);
@@ -96,7 +108,7 @@ static void serve(const bench_options *options, const void *asked, void *answere
     pthread_barrier_init(&start, NULL, (unsigned)count);
     for (int i = 0; i < count; i++) {
         const int n = i < q->callers ? q->n : q->small;
-        callers[i] = (caller){ .call = host_call(n, n, n, 0), .start = &start, .until_after = q->seconds,
+        callers[i] = (caller){ .call = square(q->type, n), .start = &start, .until_after = q->seconds,
                                .seconds = i < q->callers ? NULL : seconds };
         memory_operands(&from, &callers[i].call, false);
         if (i > 0 && pthread_create(&callers[i].thread, NULL, work, &callers[i])) must(-1, "pthread_create");
@@ -120,18 +132,26 @@ enum { WHO = sizeof who / sizeof *who };
 typedef struct run {
     const bench_options *options;
     FILE *csv;
-    worker workers[WHO];
+    enum gpb_type type;
+    worker workers[WHO];         /* of that type, because each has as much memory as that needs */
     double start;
     int left, faults;
 } run;
 
 static int cut(const run *on, int n) { return n < on->options->largest ? n : on->options->largest; }
 
+static double flops_of(const run *on, int n)
+{
+    const gpb_call g = square(on->type, cut(on, n));
+    return host_flops(&g);
+}
+
 /* False: no answer. `one` is what one caller alone gets done, in flops a second. `alone` is the median of a
    small call alone. 0: this is that call. */
 static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
 {
     const double left = on->options->seconds - (seconds_now() - on->start);
+    q.type = on->type;
     q.n = cut(on, q.n);
     q.small = cut(on, q.small);
     q.seconds = fmax(0.02, 0.8 * left / (on->left > 0 ? on->left : 1));
@@ -144,9 +164,10 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
         return false;
     }
     const bool always = who[w] == GPUBLAS_ALWAYS, bad = !(r->worst <= 1) || (always && r->on_gpu < 1);
-    const double rate = r->calls ? sgemm_flops(q.n, q.n, q.n) * r->calls / r->seconds : 0;
+    const double rate = r->calls ? flops_of(on, q.n) * r->calls / r->seconds : 0;
+    const char letter = gpb_type_of(on->type)->letter;
     on->faults += bad;
-    printf("%-15s %2d callers of %4d: %9.1f GFLOP/s, %.2f of one, %d..%d calls each",
+    printf("%cgemm %-15s %2d callers of %4d: %9.1f GFLOP/s, %.2f of one, %d..%d calls each", letter,
            on->workers[w].who->name, q.callers, q.n, 1e-9 * rate, one > 0 ? rate / one : 1, r->least,
            r->most);
     if (q.small)
@@ -154,11 +175,11 @@ static bool ask_one(run *on, int w, ask q, answer *r, double one, double alone)
                alone > 0 ? r->median / alone : 1);
     printf(", %.0f MiB pinned%s\n", r->pinned / (1 << 20), bad ? "  WRONG, or not on the GPU" : "");
     if (on->csv)
-        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f\n",
+        fprintf(on->csv, "%s,%d,%d,%d,%.3f,%d,%d,%.1f,%.4f,%d,%d,%.6f,%.6f,%.6f,%.4f,%.3f,%.4f,%.2f,%c\n",
                 on->workers[w].who->name, q.n, q.callers, q.small, r->seconds, r->calls, r->least,
                 1e-9 * rate, one > 0 ? rate / one : 1, r->most, r->small_calls, 1e3 * r->median, 1e3 * r->p95,
                 1e3 * r->slowest, alone > 0 ? r->median / alone : 1, r->on_gpu, r->worst,
-                r->pinned / (1 << 20));
+                r->pinned / (1 << 20), letter);
     fflush(NULL);
     return true;
 }
@@ -172,7 +193,7 @@ static void throughput(run *on, int n)
         for (int w = 0; w < WHO; w++) {
             if (who[w] == HOST && n == LARGE) continue;      /* 2 s a call where 16 want the same cores */
             if (!ask_one(on, w, (ask){ .n = n, .callers = counts[i] }, &r, one[w], 0)) continue;
-            if (i == 0) one[w] = sgemm_flops(cut(on, n), cut(on, n), cut(on, n)) * r.calls / r.seconds;
+            if (i == 0) one[w] = flops_of(on, n) * r.calls / r.seconds;
         }
 }
 
@@ -190,18 +211,23 @@ static void latency(run *on)
 
 int bench_callers(const bench_options *options)
 {
-    run on = { .options = options, .start = seconds_now(),
-               .left = (5 * WHO) + 5 * (WHO - 1) + 2 * (WHO - 1) };
+    enum { QUESTIONS = 5 * WHO + 5 * (WHO - 1) + 2 * (WHO - 1) };          /* of a type */
+    run on = { .options = options, .start = seconds_now() };
     on.csv = bench_csv(
         options->csv,
         "contender,n,callers,small,seconds,calls,least_calls,gflops,of_one,most_calls,small_calls,"
-        "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib");
-    for (int w = 0; w < WHO; w++)
-        on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0 });
-    latency(&on);
-    throughput(&on, MIDDLE);
-    throughput(&on, LARGE);
-    for (int w = 0; w < WHO; w++) worker_end(&on.workers[w]);
+        "small_ms_median,small_ms_p95,small_ms_most,small_of_alone,on_gpu,error_of_bound,pinned_mib,type");
+    for (enum gpb_type type = 0; type < GPB_TYPES; type++)
+        on.left += bench_has_type(options, type) ? QUESTIONS : 0;
+    for (on.type = 0; on.type < GPB_TYPES; on.type++) {
+        if (!bench_has_type(options, on.type)) continue;
+        for (int w = 0; w < WHO; w++)
+            on.workers[w] = worker_start(options, "callers", who[w], (worker_setting){ 0 });
+        latency(&on);
+        throughput(&on, MIDDLE);
+        throughput(&on, LARGE);
+        for (int w = 0; w < WHO; w++) worker_end(&on.workers[w]);
+    }
     if (on.csv) fclose(on.csv);
     printf("%.0f s, %d faults\n", seconds_now() - on.start, on.faults);
     return on.faults != 0;

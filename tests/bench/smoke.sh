@@ -124,7 +124,12 @@ for ranks in 1 4; do rows hpl 1 "^hpl,300,512,$ranks,gpublas,.*,yes,.*,[1-9][0-9
 mode callers 29 --largest 48 --seconds 1
 for callers in 1 2 4 8 16; do rows callers 5 "^[a-z_]*,48,$callers,0,"; done
 rows callers 2 '^[a-z_]*,48,15,48,'
-rows callers 12 '^gpublas_always,.*,[1-9][0-9]*\.[0-9]*$'
+rows callers 12 '^gpublas_always,.*,[1-9][0-9]*\.[0-9]*,s$'
+mv callers.csv s.csv
+mode callers 58 --largest 48 --seconds 1 --types d,z
+for type in d z; do rows callers 12 "^gpublas_always,.*,[1-9][0-9]*\.[0-9]*,$type$"; done
+mv callers.csv types_callers.csv
+mv s.csv callers.csv
 
 mode overhead 34 --largest 64 --seconds 1
 rows overhead 3 '^never,.*,no$'
