@@ -11,7 +11,7 @@ import sys
 
 sys.dont_write_bytecode = True
 
-from table import PLAIN, lies, mean, results, weighted
+from table import PLAIN, lies, mean, results, type_of, types_of, weighted
 
 END_TO_END = {512: 0.12, 1024: 0.35, 2048: 0.95, 4096: 3.6, 8192: 13.5, 16384: 65}  # ms, beta = 0
 SQUARES = {512: 1.2, 1024: 1.8, 2048: 2.8, 4096: 3.5, 8192: 3.9, 16384: 4.0}  # times cuBLAS, fp32
@@ -154,6 +154,7 @@ def types_host(rows):
             wanted = TYPE_HOST[type_].get(int(r["n"]))
             if wanted and lies(r) == PLAIN:
                 most(f"{type_} from host memory, {r['n']}: ms", wanted, float(r["ms_median"]))
+        lying_otherwise(where(rows, type=type_), f"{type_} from host memory", f"{type_} from pinned memory")
 
 
 def types_accuracy(rows):
@@ -261,41 +262,56 @@ def soak(rows):
         most(f"{runs}: wrong", 0, sum(int(r["wrong"]) for r in rows))
 
 
-def end_to_end(rows):
-    def lying(contender, *how):
-        return {int(r["n"]): r for r in rows if r["contender"] == contender and lies(r) == how}
+def lying(rows, *how):
+    return {int(r["n"]): r for r in where(rows, contender="gpublas_auto") if lies(r) == how}
 
+
+def lying_otherwise(rows, host, pinned):
+    """Sub-matrices beside packed operands, pinned ones beside the ideal."""
+    plain = lying(rows, *PLAIN)
+    for n, r in lying(rows, "fresh", "column", "inside", "0", "0").items():
+        if n in plain:
+            times = float(r["ms_median"]) / float(plain[n]["ms_median"])
+            most(f"{host}, {n}, ld = 2 rows: times the packed case", 1.15, times)
+    for n, r in lying(rows, "pinned", "column", "packed", "0", "0").items():
+        if n >= 4096:
+            least(f"{pinned}, {n}: of the ideal", 0.9, float(r["of_ideal"]))
+
+
+def end_to_end(rows):
     if not rows or "of_ideal" not in rows[0]:
         return
-    plain = lying("gpublas_auto", *PLAIN)
+    plain = lying(rows, *PLAIN)
     for order in ("column", "row"):
         for beta in ("0", "1"):
-            for n, r in lying("gpublas_auto", "fresh", order, "packed", beta, "0").items():
+            for n, r in lying(rows, "fresh", order, "packed", beta, "0").items():
                 if n in END_TO_END and n in plain:  # beta = 1: as much more as the ideal is more
                     wanted = END_TO_END[n] * float(r["ideal_ms"]) / float(plain[n]["ideal_ms"])
                     most(f"host memory, {n}, {order}-major, beta {beta}: ms", wanted, float(r["ms_median"]))
-    for n, r in lying("gpublas_auto", "fresh", "column", "inside", "0", "0").items():
-        if n in plain:
-            times = float(r["ms_median"]) / float(plain[n]["ms_median"])
-            most(f"host memory, {n}, ld = 2 rows: times the packed case", 1.15, times)
-    for n, r in lying("gpublas_auto", "pinned", "column", "packed", "0", "0").items():
-        if n >= 4096:
-            least(f"pinned, {n}: of the ideal", 0.9, float(r["of_ideal"]))
-    for n, r in lying("gpublas_auto", "fresh", "column", "packed", "0", "4").items():
+    lying_otherwise(rows, "host memory", "pinned")
+    for n, r in lying(rows, "fresh", "column", "packed", "0", "4").items():
         if n >= 2048:
             least(f"on 4 cores, {n}: of what 4 threads can stage", 0.8, float(r["of_ideal"]))
 
 
+def of_type(type_):
+    """How a goal's name begins that all types have."""
+    return "" if type_ == "s" else f"{type_}: "
+
+
 def out_of_core(rows):
     for r in where(rows, contender="gpublas_always"):
-        name = f"{r['m']} x {r['n']} x {r['k']} with {r['device_memory']} of device memory"
+        shape = f"{of_type(type_of(r))}{r['m']} x {r['n']} x {r['k']}"
+        name = f"{shape} with {r['device_memory']} of device memory"
         most(f"{name}: times the roofline", 1.35, 1 / float(r["of_ideal"]))
 
 
 def never_slower(rows):
-    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
-        mine = where(rows, threads=threads, cores=cores)
-        name = f"never slower, {threads} host threads" + (f", {cores} cores" if cores != "0" else "")
+    setting = lambda r: (type_of(r), r["threads"], r["cores"])
+    for type_, threads, cores in dict.fromkeys(map(setting, rows)):
+        mine = [r for r in rows if setting(r) == (type_, threads, cores)]
+        name = f"{of_type(type_)}never slower, {threads} host threads"
+        name += f", {cores} cores" if cores != "0" else ""
         average = mean([float(r["of_best"]) for r in mine])
         most(f"{name}: of min(host, GPU) + 2 us, geometric mean", 1.05, average)
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
@@ -322,10 +338,11 @@ def programs(rows):
 def callers(rows):
     for r in rows:
         if r["contender"] == "gpublas_always" and r["small"] == "0" and r["callers"] != "1":
-            least(f"{r['callers']} callers of {r['n']}: of what one gets done", 0.9, float(r["of_one"]))
-    if rows:
-        pinned = max(float(r["pinned_mib"]) for r in rows)
-        most("page-locked memory, whatever calls at once: MiB", 128, pinned)
+            name = f"{of_type(type_of(r))}{r['callers']} callers of {r['n']}"
+            least(f"{name}: of what one gets done", 0.9, float(r["of_one"]))
+    for type_ in types_of(rows):
+        pinned = max(float(r["pinned_mib"]) for r in rows if type_of(r) == type_)
+        most(f"{of_type(type_)}page-locked memory, whatever calls at once: MiB", 128, pinned)
 
 
 def overhead(rows):
@@ -346,10 +363,13 @@ def main(folder):
         ("routines", routines),
         ("solvers", solvers),
         ("out-of-core", out_of_core),
+        ("types_outofcore", out_of_core),
         ("never-slower", never_slower),
+        ("types_never", never_slower),
         ("processes", processes),
         ("programs", programs),
         ("callers", callers),
+        ("types_callers", callers),
         ("overhead", overhead),
         ("regret", regret),
         ("accuracy", accuracy),

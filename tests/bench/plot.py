@@ -173,9 +173,10 @@ def end_to_end(rows, figure):
 
 def never_slower(rows, figure):
     regrets, ratios = figure.subplots(1, 2)
-    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
-        mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
-        label = f"{threads} host threads" + (f", {cores} cores" if cores != "0" else "")
+    setting = lambda r: (r.get("type", "s"), r["threads"], r["cores"])
+    for type_, threads, cores in dict.fromkeys(map(setting, rows)):
+        mine = [r for r in rows if setting(r) == (type_, threads, cores)]
+        label = f"{type_}gemm, {threads} host threads" + (f", {cores} cores" if cores != "0" else "")
         regrets.hist(
             [min(float(r["of_best"]), 3) for r in mine],
             bins=[x / 20 for x in range(61)],

@@ -234,23 +234,41 @@ def lying_table(rows):
     return lines + [""]
 
 
+def type_of(r):
+    """CSVs that were made when there was one type have no column of it."""
+    return r.get("type", "s")
+
+
+def types_of(rows):
+    return sorted({type_of(r) for r in rows}, key="sdcz".index)
+
+
+def named(r):
+    """How a row of a type begins: SGEMM needs no name."""
+    return "" if type_of(r) == "s" else f"`{type_of(r)}gemm`, "
+
+
 def out_of_core(rows):
-    first = rows[0]
-    what = f"{first['m']} x {first['n']} x {first['k']}, ours with `GPUBLAS_MEMORY={first['device_memory']}`"
-    lines = head([what, "ms", "times the ideal"])
-    for who, name in HOSTS.items():
-        lines += [
-            line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
-            for r in rows
-            if r["contender"] == who
-        ]
-    return lines + [
-        line(["the link and the tensor cores, at their best", milliseconds(float(first["ideal_ms"])), "1"]),
-        "",
-    ]
+    lines = []
+    for type_ in types_of(rows):
+        mine = [r for r in rows if type_of(r) == type_]
+        first = mine[0]
+        what = f"{named(first)}{first['m']} x {first['n']} x {first['k']}, ours with "
+        what += f"`GPUBLAS_MEMORY={first['device_memory']}`"
+        lines += head([what, "ms", "times the ideal"])
+        for who, name in HOSTS.items():
+            lines += [
+                line([name, milliseconds(float(r["ms_median"])), f"{1 / float(r['of_ideal']):.2f}"])
+                for r in mine
+                if r["contender"] == who
+            ]
+        ideal = milliseconds(float(first["ideal_ms"]))
+        lines += [line(["the link and the tensor cores, at their best", ideal, "1"]), ""]
+    return lines
 
 
 def never_slower(rows):
+    setting = lambda r: (type_of(r), r["threads"], r["cores"])
     lines = head([
         "never slower: random shapes by the library's choice",
         "shapes",
@@ -261,15 +279,15 @@ def never_slower(rows):
         "worst, of the host",
         "above 1.25 x (host + 2 us)",
     ])
-    for threads, cores in dict.fromkeys((r["threads"], r["cores"]) for r in rows):
-        mine = [r for r in rows if (r["threads"], r["cores"]) == (threads, cores)]
+    for type_, threads, cores in sorted(dict.fromkeys(map(setting, rows)), key=lambda x: "sdcz".index(x[0])):
+        mine = [r for r in rows if setting(r) == (type_, threads, cores)]
         column = {
             name: [float(r[name]) for r in mine]
             for name in ("of_best", "first_of_best", "of_host_2us", "of_host")
         }
         lasting = [float(r["of_best"]) for r in mine if min(float(r["host_us"]), float(r["gpu_us"])) > 50]
         lines.append(line([
-            f"{threads} host threads" + (f", {cores} cores" if cores != "0" else ""),
+            f"{named(mine[0])}{threads} host threads" + (f", {cores} cores" if cores != "0" else ""),
             str(len(mine)),
             f"{mean(column['of_best']):.3f}",
             f"{mean(lasting):.3f} ({len(lasting)})" if lasting else "-",
@@ -346,19 +364,20 @@ def ranks(rows):
 def callers(rows):
     counts = sorted({int(r["callers"]) for r in rows if r["small"] == "0"})
     lines = head(["callers at once: of what one gets done"] + [str(x) for x in counts])
-    for who, n in dict.fromkeys((r["contender"], r["n"]) for r in rows if r["small"] == "0"):
+    case = lambda r: (named(r) + HOSTS[r["contender"]], r["n"])
+    for who, n in dict.fromkeys(case(r) for r in rows if r["small"] == "0"):
         mine = {
             int(r["callers"]): float(r["of_one"])
             for r in rows
-            if (r["contender"], r["n"], r["small"]) == (who, n, "0")
+            if (case(r), r["small"]) == ((who, n), "0")
         }
         shares = [f"{mine[x]:.2f}" if x in mine else "-" for x in counts]
-        lines.append(line([f"{HOSTS[who]}, n = {n}"] + shares))
+        lines.append(line([f"{who}, n = {n}"] + shares))
     lines.append("")
     for r in rows:
         if r["small"] != "0" and r["callers"] != "0":
             lines.append(
-                f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({HOSTS[r['contender']]}): "
+                f"One caller of {r['small']} beside {r['callers']} of {r['n']} ({case(r)[0]}): "
                 f"{milliseconds(float(r['small_ms_median']))} ms, "
                 f"p95 {milliseconds(float(r['small_ms_p95']))}, "
                 f"{float(r['small_of_alone']):.1f} times what it takes alone.\n"
@@ -398,10 +417,6 @@ def device(rows):
     )
 
 
-def types_of(rows):
-    return sorted({r["type"] for r in rows}, key="sdcz".index)
-
-
 def types(rows):
     """d, c and z on the device: squares, odd sizes, and each suite against cuBLAS."""
     lines = []
@@ -436,11 +451,16 @@ def types(rows):
 
 
 def types_host(rows):
-    """d, c and z in ordinary host memory."""
+    """d, c and z in ordinary host memory, and ours where operands lie otherwise."""
     lines = []
     for type_ in types_of(rows):
-        table = host_table([r for r in rows if r["type"] == type_])
+        mine = [r for r in rows if r["type"] == type_]
+        table = host_table(mine)
         table[0] = table[0].replace("ordinary", f"`{type_}gemm`, ordinary")
+        lines += table
+        table = lying_table(mine)
+        if table:
+            table[0] = table[0].replace("ours", f"`{type_}gemm`, ours")
         lines += table
     return lines
 
@@ -594,11 +614,14 @@ SECTIONS = {
     "routines": ("Level 3, LU and Cholesky, operands on the GPU", routines),
     "solvers": ("LAPACK's solvers and Level 3, operands in host memory", solvers),
     "out-of-core": ("More operands than device memory", out_of_core),
+    "types_outofcore": ("More operands than device memory, other types", out_of_core),
     "never-slower": ("The choice of host or GPU", never_slower),
+    "types_never": ("The choice of host or GPU, other types", never_slower),
     "processes": ("Whole processes", processes),
     "programs": ("NumPy programs", programs),
     "ranks": ("MPI programs", ranks),
     "callers": ("Callers at once", callers),
+    "types_callers": ("Callers at once, other types", callers),
     "overhead": ("What a call to the host pays", overhead),
     "ladder": ("Each kernel by itself", ladder),
     "accuracy": ("Accuracy", accuracy),
