@@ -120,16 +120,26 @@ template <> struct gpb_pair_of<double> { using type = double2; };
 template <> struct gpb_pair_of<float2> { using type = float4; };
 static __device__ __forceinline__ float2 gpb_pair(float x, float y) { return make_float2(y, x); }
 static __device__ __forceinline__ double2 gpb_pair(double x, double y) { return make_double2(x, y); }
-static __device__ __forceinline__ float4 gpb_pair(float2 x, float2 y)
-{
-    return make_float4(x.x, x.y, y.x, y.y);
-}
 static __device__ __forceinline__ float gpb_pair_first(float2 pair) { return pair.y; }
 static __device__ __forceinline__ float gpb_pair_second(float2 pair) { return pair.x; }
 static __device__ __forceinline__ double gpb_pair_first(double2 pair) { return pair.x; }
 static __device__ __forceinline__ double gpb_pair_second(double2 pair) { return pair.y; }
 static __device__ __forceinline__ float2 gpb_pair_first(float4 pair) { return make_float2(pair.x, pair.y); }
 static __device__ __forceinline__ float2 gpb_pair_second(float4 pair) { return make_float2(pair.z, pair.w); }
+
+/* Stores a pair; one of complex sums in four parts, see gpb_join_parts. */
+template <class R>
+static __device__ __forceinline__ void gpb_store_pair(typename gpb_pair_of<R>::type *to, R x, R y)
+{
+    __stcg(to, gpb_pair(x, y));
+}
+template <> __device__ __forceinline__ void gpb_store_pair<float2>(float4 *to, float2 x, float2 y)
+{
+    __stcg(&to->x, x.x);
+    __stcg(&to->y, x.y);
+    __stcg(&to->z, y.x);
+    __stcg(&to->w, y.y);
+}
 
 /* acc = a part, or acc += a part, as gpb_join_parts stores it. */
 template <bool FIRST, int MEMBERS, class R, int TM, int TN>
@@ -161,7 +171,9 @@ static __device__ __forceinline__ void gpb_read_part(R (&acc)[TN][TM],
    all parts in the order of k. Sums are stored in pairs, those of FP32 the odd row first. Any order would do,
    but this one makes the compiler keep them in aligned pairs of registers all along, each in the bank that
    its factor out of `a` is not in (16-byte reads put row r into a register of r's parity). Otherwise the
-   compiler now and then puts all of them into the factor's bank, and the loop takes half as long again. */
+   compiler now and then puts all of them into the factor's bank, and the loop takes half as long again.
+   Complex sums are stored part by part: as twos or fours in either order, half of them were in the wrong bank
+   in the loop of one kernel or another (general/warp.cuh). */
 template <class layout, class R, int TM, int TN>
 static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, const gpb_piece &p,
                                                       R (&acc)[TN][TM])
@@ -176,8 +188,8 @@ static __device__ __forceinline__ bool gpb_join_parts(const gpb_gemm_args &g, co
         pair *const mine = place(p.part);
 #pragma unroll
         for (int x = 0; x < PAIRS; x++)
-            __stcg(mine + x * layout::MEMBERS,
-                   gpb_pair(acc[2 * x / TM][2 * x % TM], acc[2 * x / TM][2 * x % TM + 1]));
+            gpb_store_pair<R>(mine + x * layout::MEMBERS, acc[2 * x / TM][2 * x % TM],
+                              acc[2 * x / TM][2 * x % TM + 1]);
     }
     __shared__ unsigned earlier;
     __threadfence();

@@ -71,26 +71,47 @@ static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (
         }
 }
 
+/* Sums of MEMBERS threads in shared memory. Parts of complex numbers lie apart: see gpb_gather_groups. */
+template <class R, int MEMBERS> struct gpb_apart {
+    R *at;
+    __device__ __forceinline__ gpb_apart(R *room) : at(room + threadIdx.x % MEMBERS) {}
+    __device__ __forceinline__ void put(int x, R value) const { at[x * MEMBERS] = value; }
+    __device__ __forceinline__ R get(int x) const { return at[x * MEMBERS]; }
+};
+template <int MEMBERS> struct gpb_apart<float2, MEMBERS> {
+    float *at;
+    __device__ __forceinline__ gpb_apart(float2 *room) : at((float *)room + threadIdx.x % MEMBERS) {}
+    __device__ __forceinline__ void put(int x, float2 value) const
+    {
+        at[2 * x * MEMBERS] = value.x;
+        at[(2 * x + 1) * MEMBERS] = value.y;
+    }
+    __device__ __forceinline__ float2 get(int x) const
+    {
+        return make_float2(at[2 * x * MEMBERS], at[(2 * x + 1) * MEMBERS]);
+    }
+};
+
 /* Adds the groups' sums into the first group's in a fixed order, halves onto halves. `room` holds GROUPS/2
-   tiles. One float at a time, because with stores of four the compiler would keep sums in fours all along, in
-   the banks that their factors lie in. */
+   tiles. One float at a time, because with stores of two or four the compiler would keep sums in twos or
+   fours all along, in the banks that their factors lie in. */
 template <int GROUPS, int MEMBERS, class R, int TM, int TN>
 static __device__ __forceinline__ void gpb_gather_groups(R (&acc)[TN][TM], R *room)
 {
     const int group = threadIdx.x / MEMBERS;
 #pragma unroll 1
     for (int half = GROUPS / 2; half; half /= 2) {
-        R *place = room + group % half * (TM * TN * MEMBERS) + threadIdx.x % MEMBERS;
+        const gpb_apart<R, MEMBERS> place(room + group % half * (TM * TN * MEMBERS));
         __syncthreads();
         if (group >= half && group < 2 * half)
 #pragma unroll
             for (int x = 0; x < TM * TN; x++)
-                place[x * MEMBERS] = acc[x / TM][x % TM];
+                place.put(x, acc[x / TM][x % TM]);
         __syncthreads();
         if (group < half)
 #pragma unroll
             for (int x = 0; x < TM * TN; x++)
-                acc[x / TM][x % TM] = gpb_sum(acc[x / TM][x % TM], place[x * MEMBERS]);
+                acc[x / TM][x % TM] = gpb_sum(acc[x / TM][x % TM], place.get(x));
     }
 }
 

@@ -11,7 +11,8 @@
 /* What one cp.async copies.
    PAIR    two elements of 8 bytes that are neighbours in memory, at a multiple of 16 bytes
    WHOLE   an element, at a multiple of its size
-   HALVES  a complex number in two, for operands that lie at odd multiples of a real number's size */
+   HALVES  a complex number in two, for operands that lie at odd multiples of a real number's size, and for
+           layouts that are SPLIT */
 enum gpb_unit { GPB_UNIT_PAIR, GPB_UNIT_WHOLE, GPB_UNIT_HALVES };
 
 /* How a k tile is read from memory: along the edge, where the operand is contiguous in that direction, or
@@ -41,12 +42,22 @@ static __device__ __forceinline__ gpb_unit gpb_unit_of(const gpb_side<T> &s, uns
 /* Where element (place, q) of a k tile lies in shared memory: at place*PLACE + q*Q. In the order in which it
    comes, so that nothing is transposed on the way; with EITHER always along the edge. Rows are longer than
    what they hold, so that lanes 4 g + t, which read places g or 2g at q = t (warp.cuh), meet all banks: by 32
-   bytes; along k, if places are 2g and elements have 8 bytes, by 16; if elements have 16 bytes, by 64. */
-template <class T, gpb_order ORDER, int EDGE, int BK, bool TWICE> struct gpb_side_layout {
-    static constexpr bool K = ORDER == GPB_ALONG_K;
+   bytes; along k, if places are 2g and elements have 8 bytes, by 16; if elements have 16 bytes, by 64.
+   SPLIT: complex numbers in twos along the edge, the real parts of both before the imaginary parts of both
+   (warp.cuh has why). The first of two lies where it would lie anyway. */
+template <class T, gpb_order ORDER, int EDGE, int BK, bool TWICE, bool SPLIT_ = false>
+struct gpb_side_layout {
+    static constexpr bool K = ORDER == GPB_ALONG_K, SPLIT = SPLIT_;
     static constexpr int PAD = (!K ? 32 : sizeof(T) == 16 ? 64 : TWICE ? 16 : 32) / (int)sizeof(T);
     static constexpr int PLACE = K ? BK + PAD : 1, Q = K ? 1 : EDGE + PAD,
                          ELEMENTS = K ? EDGE * PLACE : BK * Q;
+    static_assert(!SPLIT || !K, "twos lie along the edge");
+    /* Where an element begins, in bytes; how many bytes further its second half does. */
+    static constexpr int BYTES = sizeof(T), HALF = SPLIT ? BYTES : BYTES / 2;
+    static __device__ __forceinline__ int at(int place, int q)
+    {
+        return (place * PLACE + q * Q) * BYTES - (SPLIT ? place % 2 * (BYTES / 2) : 0);
+    }
 };
 
 template <class T, gpb_unit UNIT, gpb_order ORDER, class LAYOUT, int EDGE, int BK, int THREADS>
@@ -62,6 +73,8 @@ struct gpb_side_copy {
                                   : COPIES_EDGE > COPIES_K ? COPIES_EDGE : COPIES_K;
     static_assert(THREADS % LANES_EDGE == 0 && THREADS % LANES_K == 0 && COPIES <= 32,
                   "threads must share the k tile evenly");
+    static_assert(!LAYOUT::SPLIT || (UNIT == GPB_UNIT_HALVES && STEP_K % 2 == 0),
+                  "a thread has the first or the second of each two");
 
     const gpb_side<T> &side;
     const T *from;                         /* this thread's first element of the next k tile */
@@ -81,7 +94,7 @@ struct gpb_side_copy {
         const int place = down ? thread % LANES_EDGE * WIDE : thread / LANES_K,
                   q = down ? thread / LANES_EDGE : thread % LANES_K * (ORDER == GPB_ALONG_EITHER ? 1 : WIDE);
         from = side.base + place * side.stride_mn + q * side.stride_k;
-        to = (place * LAYOUT::PLACE + q * LAYOUT::Q) * BYTES;
+        to = LAYOUT::at(place, q);
         step = down ? STEP_EDGE * side.stride_k : STEP_K * side.stride_mn;
         to_step = (down ? STEP_EDGE * LAYOUT::Q : STEP_K * LAYOUT::PLACE) * BYTES;
         within = 0;
@@ -96,7 +109,7 @@ struct gpb_side_copy {
     {
         if (UNIT == GPB_UNIT_HALVES) {
             gpb_cp_async_if<BYTES / 2>(on, to, from);
-            gpb_cp_async_if<BYTES / 2>(on, to + BYTES / 2, (const char *)from + BYTES / 2);
+            gpb_cp_async_if<BYTES / 2>(on, to + LAYOUT::HALF, (const char *)from + BYTES / 2);
         } else {
             gpb_cp_async_if<WIDE * BYTES>(on, to, from);
         }
@@ -111,12 +124,14 @@ struct gpb_side_copy {
 #pragma unroll 1
         for (unsigned x = gpb_thread(); x < EDGE * BK; x += THREADS) {
             const unsigned place = down ? x % EDGE : x / BK, q = down ? x / EDGE : x % BK;
-            T *at = buffer + place * LAYOUT::PLACE + q * LAYOUT::Q;
-            if (q >= depth)
-                *at = T();
-            else
+            char *at = (char *)buffer + LAYOUT::at(place, q);
+            if (q < depth)
                 each::copy(place < side.edge, gpb_shared_address(at),
                            side.base + place * side.stride_mn + q * side.stride_k);
+            else if (LAYOUT::SPLIT)
+                *(gpb_real<T> *)at = *(gpb_real<T> *)(at + LAYOUT::HALF) = 0;
+            else
+                *(T *)at = T();
         }
         from += depth * side.stride_k;
     }

@@ -16,12 +16,16 @@ template <class T, int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, in
           int CHAIN_ = 0>
 struct gpb_general_shape {
     static constexpr int WM = WM_, WN = WN_, CHAIN = CHAIN_;
-    using warp = gpb_warp<T, WM, WN>;
+    static constexpr bool FMAS = sizeof(T) == 8 && sizeof(gpb_real<T>) == 4;       /* c */
+    /* Where a thread has 8 x 8 results. With fewer the compiler mixes up the FMAs, and the SASS had as many
+       stalls as before. */
+    static constexpr bool SPLIT = FMAS && WM * WN >= 64 * 32;
+    using warp = gpb_warp<T, WM, WN, SPLIT>;
     static constexpr int MEMBERS = 32 * (BM / WM) * (BN / WN), GROUPS = THREADS / MEMBERS, TM = warp::TM,
                          TN = warp::TN;
     template <gpb_order ORDER> using layout_a = gpb_side_layout<T, ORDER, BM, BK, warp::TWICE>;
-    template <gpb_order ORDER> using layout_b = gpb_side_layout<T, ORDER, BN, BK, false>;
-    static constexpr bool FMAS = sizeof(T) == 8 && sizeof(gpb_real<T>) == 4;       /* c */
+    template <gpb_order ORDER>
+    using layout_b = gpb_side_layout<T, ORDER, BN, BK, false, SPLIT && ORDER != GPB_ALONG_K>;
     template <class EDGE, class K>
     static constexpr int LONGER = FMAS || EDGE::ELEMENTS > K::ELEMENTS ? EDGE::ELEMENTS : K::ELEMENTS;
     /* Elements of a k tile of both operands, each in the longer layout that is used. */
@@ -69,7 +73,7 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
     using LB = typename shape::template layout_b<ORDER_B>;
     constexpr int STAGE = shape::STAGE, BYTES = sizeof(T), TILE_A = LA::ELEMENTS;
     gpb_side_copy<T, UNIT, ORDER_A, LA, BM, BK, THREADS> in_a(side_a);
-    gpb_side_copy<T, UNIT, ORDER_B, LB, BN, BK, THREADS> in_b(side_b);
+    gpb_side_copy<T, LB::SPLIT ? GPB_UNIT_HALVES : UNIT, ORDER_B, LB, BN, BK, THREADS> in_b(side_b);
     const unsigned at = gpb_shared_address(ring);
     in_a.first(ring, first);
     in_b.first(ring + TILE_A, first);
@@ -191,18 +195,20 @@ static __device__ __forceinline__ void gpb_general_dmma(MULTIPLY multiply, gpb_u
     else by_order(gpb_number<SMALL>());
 }
 
-/* FMAs want k tiles along the edge. Pairs come along the edge alone. */
-template <class MULTIPLY, class T>
+/* FMAs want k tiles along the edge. Pairs come along the edge alone. SPLIT: op(B) comes in halves anyway, and
+   `unit` is op(A)'s. */
+template <bool SPLIT, class MULTIPLY, class T>
 static __device__ __forceinline__ void gpb_general_fmas(MULTIPLY multiply, const gpb_gemm_args &g,
                                                         gpb_unit unit, const gpb_side<T> &a,
                                                         const gpb_side<T> &b)
 {
     const gpb_number<GPB_ALONG_EDGE> edge;
     const gpb_number<GPB_ALONG_EITHER> either;
-    const bool mixed = !g.conj_a != !g.conj_b, down = a.stride_mn == 1 && b.stride_mn == 1;
+    const gpb_number<SPLIT ? GPB_ALONG_EITHER : GPB_ALONG_EDGE> edge_b;
+    const bool mixed = !g.conj_a != !g.conj_b, down = a.stride_mn == 1 && (SPLIT || b.stride_mn == 1);
     auto by_unit = [&](auto mixed) __attribute__((always_inline)) {
         if (unit == GPB_UNIT_HALVES) multiply(gpb_number<GPB_UNIT_HALVES>(), either, either, mixed);
-        else if (unit == GPB_UNIT_PAIR && down) multiply(gpb_number<GPB_UNIT_PAIR>(), edge, edge, mixed);
+        else if (unit == GPB_UNIT_PAIR && down) multiply(gpb_number<GPB_UNIT_PAIR>(), edge, edge_b, mixed);
         else multiply(gpb_number<GPB_UNIT_WHOLE>(), either, either, mixed);
     };
     if (mixed) by_unit(gpb_number<1>());
@@ -226,7 +232,8 @@ static __device__ __forceinline__ void gpb_general(const gpb_tile<T> &t, const g
                          (gpb_order)decltype(order_b)::value, decltype(mixed)::value, T, BM, BN, BK, STAGES,
                          THREADS>(w, ring, side_a, side_b, k_tiles, first);
     };
-    if constexpr (shape::FMAS) gpb_general_fmas(multiply, t.g, unit, side_a, side_b);
+    if constexpr (shape::FMAS)
+        gpb_general_fmas<shape::SPLIT>(multiply, t.g, shape::SPLIT ? unit_a : unit, side_a, side_b);
     else gpb_general_dmma<sizeof(T)>(multiply, unit, side_a.stride_mn == 1, side_b.stride_mn == 1);
     /* Or the order in which sums are stored would move them about in the loop. */
 #pragma unroll

@@ -94,16 +94,17 @@ template <class FRAGMENTS, int MB, int NB> struct gpb_dmma_warp : FRAGMENTS {
     static __device__ __forceinline__ int col(int y) { return y / 2 * 8 + 2 * gpb_lane_t() + y % 2; }
 };
 
-template <class T, int WM, int WN> struct gpb_warp;
+/* SPLIT: op(B) is SPLIT (copy.cuh). Of c alone. */
+template <class T, int WM, int WN, bool SPLIT = false> struct gpb_warp;
 
 template <int WM, int WN>
-struct gpb_warp<double, WM, WN> : gpb_dmma_warp<gpb_real_fragments, WM / 16, WN / 8> {
+struct gpb_warp<double, WM, WN, false> : gpb_dmma_warp<gpb_real_fragments, WM / 16, WN / 8> {
     static_assert(WM % 16 == 0 && WN % 8 == 0, "whole fragments");
     using gpb_dmma_warp<gpb_real_fragments, WM / 16, WN / 8>::gpb_dmma_warp;
 };
 
 template <int WM, int WN>
-struct gpb_warp<double2, WM, WN> : gpb_dmma_warp<gpb_complex_fragments, WM / 8, WN / 8> {
+struct gpb_warp<double2, WM, WN, false> : gpb_dmma_warp<gpb_complex_fragments, WM / 8, WN / 8> {
     static_assert(WM % 8 == 0 && WN % 8 == 0, "whole fragments");
     using gpb_dmma_warp<gpb_complex_fragments, WM / 8, WN / 8>::gpb_dmma_warp;
 };
@@ -111,37 +112,47 @@ struct gpb_warp<double2, WM, WN> : gpb_dmma_warp<gpb_complex_fragments, WM / 8, 
 /* Complex numbers of FP32, by FMAs. Lanes lie LM x LN over the part, and each has two neighbouring rows and
    two neighbouring columns at a time. Signs cost issue slots here. So if both operands are conjugated, or
    op(B) alone, the sums are the conjugates of what C needs, and MIXED says whether one operand is conjugated
-   and the other is not: conj(a) b. */
-template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
+   and the other is not: conj(a) b.
+
+   Registers lie in two banks, even and odd ones, and each bank gives an FMA one operand a clock. So an FMA
+   takes one clock if one of its factors is still in the operand cache and the other one is not in the bank of
+   the sum. Numbers that are read side by side have real parts in even registers, imaginary parts in odd ones.
+   If both operands do, re c has no bank: it may not lie with re a and re b, nor with im a and im b. (The SASS
+   has two stalls in three FMAs.) If op(B) is SPLIT, both parts of a number of an even column are in even
+   registers, of an odd column in odd ones. Then sums of even columns go to odd registers, those of odd
+   columns to even ones, and a part of op(A) stays in the cache while it meets all of op(B) (one stall in four
+   FMAs). Which bank a sum gets is up to the compiler. Stores of sums in twos or fours mislead it, so there
+   are none before alpha (ffma/thread_layout.cuh, ffma/streamk.cuh). */
+template <int WM, int WN, bool SPLIT> struct gpb_warp<float2, WM, WN, SPLIT> {
     static constexpr int DEPTH = 1, LN = WN >= 4 * WM ? 16 : WM >= 4 * WN ? 2 : 4, LM = 32 / LN;
     static constexpr int TM = WM / LM, TN = WN / LN, ROWS = TM / 2, COLS = TN;
     static_assert(TM % 2 == 0 && TN % 2 == 0 && LM * LN == 32, "pairs of rows and columns");
-    const float flip;                      /* -1: as in gpb_complex_fragments; else 1 */
+    const gpb_gemm_args &g;
     float2 sum[TN][TM] = {};
     struct fragment {
         float2 a[TM], b[TN];
     };
     fragment even, odd;                    /* of even and odd steps */
 
-    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : flip(g.conj_b ? -1 : 1) {}
+    __device__ __forceinline__ gpb_warp(const gpb_gemm_args &g) : g(g) {}
     static constexpr bool TWICE = false;
     template <class> static __device__ __forceinline__ int offset_a() { return gpb_thread() % LM * 2; }
     template <class> static __device__ __forceinline__ int offset_b() { return gpb_thread() % 32 / LM * 2; }
 
-    template <int STEP, int N>
+    template <int STEP, bool TWOS, int N>
     static __device__ __forceinline__ void read_side(float2 (&to)[N], const float2 *from)
     {
 #pragma unroll
         for (int x = 0; x < N; x += 2) {
             const float4 v = *(const float4 *)(from + x / 2 * STEP);
-            to[x] = make_float2(v.x, v.y);
-            to[x + 1] = make_float2(v.z, v.w);
+            to[x] = make_float2(v.x, TWOS ? v.z : v.y);
+            to[x + 1] = make_float2(TWOS ? v.y : v.z, v.w);
         }
     }
     static __device__ __forceinline__ void read(fragment &f, const float2 *as, const float2 *bs)
     {
-        read_side<2 * LM>(f.a, as);
-        read_side<2 * LN>(f.b, bs);
+        read_side<2 * LM, false>(f.a, as);
+        read_side<2 * LN, SPLIT>(f.b, bs);
     }
     /* Before the first step. */
     template <class, class> __device__ __forceinline__ void begin(const float2 *as, const float2 *bs)
@@ -162,24 +173,57 @@ template <int WM, int WN> struct gpb_warp<float2, WM, WN> {
         multiply<MIXED>(STEP % 2 ? odd : even);
     }
 
-    /* Each part of a sum is one chain of FMAs. */
+    /* Each part of a sum is one chain of FMAs, of which those with op(A)'s real part come first. */
     template <bool MIXED> __device__ __forceinline__ void multiply(const fragment &f)
     {
+        auto first_re = [&](int x, int y) __attribute__((always_inline)) {
+            sum[y][x].x = __fmaf_rn(f.a[x].x, f.b[y].x, sum[y][x].x);
+        };
+        auto first_im = [&](int x, int y) __attribute__((always_inline)) {
+            sum[y][x].y = __fmaf_rn(f.a[x].x, f.b[y].y, sum[y][x].y);
+        };
+        auto second_re = [&](int x, int y) __attribute__((always_inline)) {
+            sum[y][x].x = __fmaf_rn(MIXED ? f.a[x].y : -f.a[x].y, f.b[y].y, sum[y][x].x);
+        };
+        auto second_im = [&](int x, int y) __attribute__((always_inline)) {
+            sum[y][x].y = __fmaf_rn(MIXED ? -f.a[x].y : f.a[x].y, f.b[y].x, sum[y][x].y);
+        };
+        if constexpr (SPLIT) {
+            /* Back and forth: op(B)'s part stays where op(A)'s part changes. Real parts of op(A) change at
+               column 0 and imaginary ones at the last column, where they and the sums are in other banks. */
 #pragma unroll
-        for (int y = 0; y < TN; y++)
+            for (int x = 0; x < TM; x++)
 #pragma unroll
-            for (int z = 0; z < TM; z++) {
-                const int x = y % 2 ? TM - 1 - z : z;
-                float2 &c = sum[y][x];
-                c.x = __fmaf_rn(f.a[x].x, f.b[y].x, c.x);
-                c.y = __fmaf_rn(f.a[x].x, f.b[y].y, c.y);
-                c.x = __fmaf_rn(MIXED ? f.a[x].y : -f.a[x].y, f.b[y].y, c.x);
-                c.y = __fmaf_rn(MIXED ? -f.a[x].y : f.a[x].y, f.b[y].x, c.y);
-            }
+                for (int z = 0; z < 2 * TN; z++) {
+                    const int v = x % 2 ? 2 * TN - 1 - z : z;
+                    if (v < TN) first_re(x, v);
+                    else first_im(x, 2 * TN - 1 - v);
+                }
+#pragma unroll
+            for (int x = 0; x < TM; x++)
+#pragma unroll
+                for (int z = 0; z < 2 * TN; z++) {
+                    const int v = x % 2 ? 2 * TN - 1 - z : z;
+                    if (v < TN) second_re(x, TN - 1 - v);
+                    else second_im(x, v - TN);
+                }
+        } else {
+#pragma unroll
+            for (int y = 0; y < TN; y++)
+#pragma unroll
+                for (int z = 0; z < TM; z++) {
+                    const int x = y % 2 ? TM - 1 - z : z;
+                    first_re(x, y);
+                    first_im(x, y);
+                    second_re(x, y);
+                    second_im(x, y);
+                }
+        }
     }
 
     __device__ __forceinline__ float4 unit(int row, int col) const
     {
+        const float flip = g.conj_b ? -1 : 1;
         const float2 v = sum[col][2 * row], w = sum[col][2 * row + 1];
         return make_float4(v.x, __fmaf_rn(v.y, flip, 0), w.x, __fmaf_rn(w.y, flip, 0));
     }
