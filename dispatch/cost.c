@@ -170,7 +170,7 @@ static double tiles_in(const gpb_kernel *kernel, double rows, double cols, int b
 static gpb_streamk share_of(const gpb_kernel *kernel, double tiles, const gpb_case *on)
 {
     const gpb_facts *facts = on->facts;
-    if (!on->streamk || on->k == 0 || tiles > INT32_MAX
+    if (!on->streamk || on->k == 0 || on->call->joined || tiles > INT32_MAX
         || !gpb_streamk_fits(kernel, facts->gpu.sms, facts->gpu.bytes))
         return (gpb_streamk){ 0 };
     return gpb_streamk_choose(kernel, facts->gpu.arch, facts->gpu.sms, (int64_t)tiles, on->call->k);

@@ -50,12 +50,17 @@ bool gpb_resident_by_rows(const gpb_resident *w)
 }
 
 /* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,
-   H100). It pays to have more of them where they come up meanwhile, too. */
+   H100). It pays to have more of them where they come up meanwhile, too. A panel of TRSM should not take much
+   longer than the next one's way: of order 8192 (d, H200) 2048 columns took 25.4 to 26.2 ms in all and 1024
+   26.3 to 28.0, but of TRMM 24.6 to 25.2 and 21.9 to 22.4. */
 int64_t gpb_resident_panel(const gpb_resident *w)
 {
     enum { LEAST = 2048, LEAST_UP = 1024 };
     const int64_t all = gpb_resident_by_rows(w) ? gpb_resident_b_rows(w) : gpb_resident_b_cols(w);
-    const int64_t least = w->triangular && !w->inverts ? LEAST_UP : LEAST;
+    const bool up = w->triangular && !w->inverts;
+    const int64_t least = !up                       ? LEAST
+                          : !w->triangular->solves ? LEAST_UP
+                                                   : clamp(w->system.a.n / 4, LEAST_UP, LEAST);
     return max(least, round_up(ceil_div(all, GPB_RESIDENT_PANELS), 64));
 }
 

@@ -16,19 +16,27 @@
 #define ALONE 0.6
 /* Seconds to write and read partial sums, and for the blocks that wait for no other but come last. */
 #define JOIN_S 8e-6
+#define JOIN_MAPPED_S 11e-6       /* with less, 768 x 3072 x 512 (d) takes 71 us, by smaller tiles 67 */
 #define JOIN_GBS 130              /* at which one block reads the partial sums of a tile: 64 bytes a clock */
 #define MARGIN 1.5  /* the gain must be this many times the cost, because whole tiles are the safer choice */
 /* The least k for which Stream-K pays if the tiles do not fill one round. Below it, smaller tiles or split-K
    are measured to do well. */
 #define DEEP 2048
 #define MAX_PARTS 32             /* blocks to a tile */
+/* MAPPED kernels share out a quarter of a round at least. With fewer tiles k is cut into parts of one size,
+   because blocks that have come equally far read the same of an operand. Of d an H200 takes, in parts and
+   shared out, 280 and 318 us for 1000 x 50 x 100000, 186 and 235 for SYRK of order 256 with k = 100000, but
+   811 and 718 for 12288 x 128 x 12288, 1470 and 1258 for SYRK of order 1000 with k = 60000. */
+#define FEW_MAPPED 4
 
 /* Blocks of this kernel that a multiprocessor holds, by its launch bounds; 0: it has no Stream-K. */
 static int blocks_of(const gpb_kernel *kernel)
 {
-    return gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K)
-           ? GPB_STREAMK_BLOCKS((int)gpb_type_bytes(kernel->type), kernel->bm, kernel->bn, kernel->threads)
-           : 0;
+    if (!gpb_kernel_table_can(kernel, GPB_CAP_STREAM_K)) return 0;
+    return kernel->form == GPB_FORM_MAPPED
+               ? GPB_MAPPED_PLACES(kernel->smem)
+               : GPB_STREAMK_BLOCKS((int)gpb_type_bytes(kernel->type), kernel->bm, kernel->bn,
+                                    kernel->threads);
 }
 
 /* Blocks in one round. */
@@ -47,7 +55,7 @@ static double round_of(const gpb_kernel *kernel, int64_t blocks, int sms)
 double gpb_streamk_fixup_s(const gpb_kernel *kernel, gpb_streamk streamk)
 {
     const double max_parts = (double)(streamk.blocks / streamk.tiles + 2);
-    return JOIN_S
+    return (kernel->form == GPB_FORM_MAPPED ? JOIN_MAPPED_S : JOIN_S)
            + max_parts * (double)gpb_type_bytes(kernel->type) * kernel->bm * kernel->bn / (1e9 * JOIN_GBS);
 }
 
@@ -57,6 +65,7 @@ gpb_streamk gpb_streamk_choose(const gpb_kernel *kernel, int arch, int sms, int6
     const int64_t k_tiles = ceil_div(k, kernel->bk), rest = places ? tiles % places : 0;
     if (!rest || tiles > INT32_MAX / 2 || (tiles < places && !gpb_streamk_is_deep(k)))
         return (gpb_streamk){ 0 };
+    if (kernel->form == GPB_FORM_MAPPED && FEW_MAPPED * tiles < places) return (gpb_streamk){ 0 };
     const bool few = tiles * MAX_PARTS < places;
     const gpb_streamk streamk = { tiles < places ? tiles : places + rest, few ? (int)tiles * MAX_PARTS
                                 : places };

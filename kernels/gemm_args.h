@@ -59,7 +59,8 @@ typedef struct gpb_gemm_args {
     /* Stream-K, for kernels that can (names.h), if streamk_blocks > 0: that many first blocks of the grid
        divide the k of the first streamk_tiles tiles of C evenly, k tile by k tile and across tile boundaries.
        Each further block computes a whole tile (ffma/streamk.cuh). Then splits <= 1, k > 0, alpha != 0 and
-       streamk_tiles * (k tiles) >= streamk_blocks. partials holds 2 * streamk_blocks tiles of bm * bn
+       streamk_tiles * (k tiles) >= streamk_blocks; of MAPPED kernels streamk_tiles < 2 * streamk_blocks, and
+       there is one product. partials holds 2 * streamk_blocks tiles of bm * bn
        elements. counters holds streamk_blocks words, which are zero before the launch and after it. */
     unsigned streamk_tiles, streamk_blocks;
     int conj_a, conj_b;                    /* complex types: not 0 if op(A), op(B) are conjugated */

@@ -115,6 +115,9 @@ enum gpb_cap {
 #define GPB_STREAMK_BLOCKS(bytes, bm, bn, threads) \
     ((bytes) == 4 ? GPB_FFMA_BLOCKS(bm, bn, threads) : 256 / (threads))
 
+/* The same for MAPPED kernels with so much shared memory: as many as have room. */
+#define GPB_MAPPED_PLACES(smem) (227 * 1024 / ((smem) + 1100))
+
 /* True for kernels of shapes/ whose threads have registers for a total, to which they add a sum every 64
    FMAs. */
 #define GPB_BANKS(bm, bn) ((bm) * (bn) <= 512)

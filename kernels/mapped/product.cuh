@@ -9,12 +9,16 @@
    With two products (gemm_args.h) the stages of the second follow those of the first. Only the producer knows
    which is which.
 
+   With Stream-K (ffma/streamk.cuh) a block has up to three pieces of tiles, one after the other. The ring
+   goes on from one to the next.
+
    With PAIRS two blocks of a cluster have tiles side by side. Each fetches half of their rows of op(A) for
    both, so a stage is empty when the warps of both have read it. */
 #ifndef GPB_MAPPED_PRODUCT_CUH
 #define GPB_MAPPED_PRODUCT_CUH
 
 #include "kernels/epilogue.cuh"
+#include "kernels/ffma/streamk.cuh"
 #include "kernels/mapped/lanes.cuh"
 #include "kernels/mapped/ptx_mapped.cuh"
 
@@ -28,11 +32,11 @@ struct gpb_mapped_shape {
     using type = T;
     static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, THREADS = THREADS_, WM = WM_,
                          WN = WN_, SHARERS = CAPS & GPB_CAP_PAIRS ? 2 : 1;
+    static constexpr bool STREAM_K = CAPS & GPB_CAP_STREAM_K;
     static constexpr int HIGH = gpb_lanes<T, GPB_MAPPED_K, GPB_MAPPED_K>::HIGH;
     static constexpr int MB = WM / HIGH, NB = WN / 8, WARPS = BM / WM * (BN / WN);
     static constexpr unsigned LINE = GPB_MAPPED_LINE, A = BM * LINE, B = BN * LINE, STAGE = 2 * (A + B);
-    /* Blocks of a multiprocessor: as many as have room. */
-    static constexpr int BLOCKS = 227 * 1024 / (SMEM + 1100);
+    static constexpr int BLOCKS = GPB_MAPPED_PLACES(SMEM), CONSUMERS = THREADS - GPB_MAPPED_PRODUCER;
     /* Registers of a thread that multiplies; the producer's have 24. */
     static constexpr int REGISTERS = THREADS == 256 ? 232 : 240;
     /* The operand with the fewer steps has its fragments of a slab in registers, one slab ahead. */
@@ -68,8 +72,48 @@ template <class shape> struct gpb_mapped_ring {
     }
 };
 
-/* This block's tile. That of a pair's second block may lie outside C. */
-template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_origin(const gpb_gemm_args &g)
+/* With Stream-K: this block's pieces. They are less than two tiles' k, and so of three tiles at most. */
+struct gpb_mapped_piece : gpb_piece {
+    int i0, j0;                            /* the tile's origin, for which 24 registers have no room */
+};
+constexpr int GPB_MAPPED_PIECES = 3;
+static __device__ __forceinline__ gpb_mapped_piece *gpb_mapped_pieces()
+{
+    __shared__ gpb_mapped_piece pieces[GPB_MAPPED_PIECES];
+    return pieces;
+}
+template <class shape> static __device__ __forceinline__ bool gpb_mapped_shares(const gpb_gemm_args &g)
+{
+    return shape::STREAM_K && g.streamk_blocks;
+}
+/* For one thread. */
+template <class shape> static __device__ __forceinline__ void gpb_mapped_find_pieces(const gpb_gemm_args &g)
+{
+    gpb_mapped_piece piece;
+    for (int x = 0; x < GPB_MAPPED_PIECES; x++) {
+        gpb_next_piece<shape::BM, shape::BN, shape::BK>(g, piece, x > 0);
+        const gpb_origin at = gpb_origin_of<shape::BM, shape::BN>(g, piece);
+        piece.i0 = (int)at.i0;
+        piece.j0 = (int)at.j0;
+        gpb_mapped_pieces()[x] = piece;
+        if (piece.last) return;
+    }
+}
+/* Number x of what this block computes: the member and part of k, as in gpb_tile; whether it is the last. */
+template <class shape>
+static __device__ __forceinline__ unsigned gpb_mapped_z(const gpb_gemm_args &g, unsigned x)
+{
+    return gpb_mapped_shares<shape>(g) ? gpb_mapped_pieces()[x].z : blockIdx.z + x * gridDim.z;
+}
+template <class shape>
+static __device__ __forceinline__ bool gpb_mapped_ends(const gpb_gemm_args &g, unsigned x)
+{
+    if (gpb_mapped_shares<shape>(g)) return gpb_mapped_pieces()[x].last;
+    return blockIdx.z + (x + 1) * (uint64_t)gridDim.z >= (uint64_t)g.batch * gpb_splits_of(g);
+}
+
+/* This block's tile, without Stream-K. That of a pair's second block may lie outside C. */
+template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_tile(const gpb_gemm_args &g)
 {
     constexpr unsigned SHARERS = shape::SHARERS;
     const unsigned tiles_m = (unsigned)((gpb_fresh(g.m) + shape::BM - 1) / shape::BM);
@@ -79,6 +123,15 @@ template <class shape> static __device__ __forceinline__ gpb_origin gpb_mapped_o
                                                         gridDim.x / SHARERS / tiles_m);
     if (SHARERS > 1) at.j0 += gpb_cluster_rank() * shape::BN;
     return at;
+}
+static __device__ __forceinline__ gpb_origin gpb_mapped_piece_at(unsigned x)
+{
+    return { gpb_mapped_pieces()[x].i0, gpb_mapped_pieces()[x].j0 };
+}
+template <class shape>
+static __device__ __forceinline__ gpb_origin gpb_mapped_origin(const gpb_gemm_args &g, unsigned x)
+{
+    return gpb_mapped_shares<shape>(g) ? gpb_mapped_piece_at(x) : gpb_mapped_tile<shape>(g);
 }
 
 /* The stages of part z % splits of a member, as gpb_tile_at cuts k: the first one, and how many. Those of a
@@ -99,12 +152,22 @@ static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k(const gpb_mapp
     const unsigned depth = (stages + splits - 1) / splits, first = min(z % splits * depth, stages);
     return { first, min(depth, stages - first) };
 }
-/* What of these is the first (0) or the second (1) product's, counted from its own beginning. */
-template <int BK, unsigned PRODUCT>
-static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k_of(const gpb_mapped_args &args, unsigned z)
+/* The same of number x, or of its piece. With Stream-K there is one product. */
+template <class shape>
+static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_stretch_of(const gpb_mapped_args &args,
+                                                                           unsigned x)
 {
-    const gpb_mapped_stretch all = gpb_mapped_k<BK>(args, z);
-    const unsigned each = gpb_mapped_stages<BK>(args.gemm), begin = max(all.first, PRODUCT * each),
+    const gpb_gemm_args &g = args.gemm;
+    const gpb_piece &piece = gpb_mapped_pieces()[x];
+    if (gpb_mapped_shares<shape>(g) && piece.parts > 1) return { piece.from, piece.to - piece.from };
+    return gpb_mapped_k<shape::BK>(args, gpb_mapped_z<shape>(g, x));
+}
+/* What of these is the first (0) or the second (1) product's, counted from its own beginning. */
+template <class shape, unsigned PRODUCT>
+static __device__ __forceinline__ gpb_mapped_stretch gpb_mapped_k_of(const gpb_mapped_args &args, unsigned x)
+{
+    const gpb_mapped_stretch all = gpb_mapped_stretch_of<shape>(args, x);
+    const unsigned each = gpb_mapped_stages<shape::BK>(args.gemm), begin = max(all.first, PRODUCT * each),
                    end = min(all.first + all.stages, (PRODUCT + 1) * each);
     return { begin - PRODUCT * each, end > begin ? end - begin : 0 };
 }
@@ -133,16 +196,17 @@ static __device__ __forceinline__ void gpb_mapped_fetch(unsigned to, const gpb_t
     }
 }
 
-/* Fills stages with what of part z is that product's. Each product has code of its own, because 24 registers
-   have no room for the addresses of its maps. */
+/* Fills stages with what of number x is that product's. Each product has code of its own, because 24
+   registers have no room for the addresses of its maps. */
 template <class shape, gpb_along A, gpb_along B, unsigned PRODUCT>
 static __device__ __forceinline__ void gpb_mapped_fill(const gpb_mapped_args &args, const gpb_origin &at,
-                                                       unsigned z, gpb_mapped_ring<shape> &ring)
+                                                       unsigned x, gpb_mapped_ring<shape> &ring)
 {
     using T = typename shape::type;
     const gpb_gemm_args &g = args.gemm;
-    const gpb_mapped_stretch stretch = gpb_mapped_k_of<shape::BK, PRODUCT>(args, z);
-    const int l = z / gpb_splits_of(g), member_a = g.stride_a ? l : 0, member_b = g.stride_b ? l : 0;
+    const gpb_mapped_stretch stretch = gpb_mapped_k_of<shape, PRODUCT>(args, x);
+    const int l = gpb_mapped_z<shape>(g, x) / gpb_splits_of(g), member_a = g.stride_a ? l : 0,
+              member_b = g.stride_b ? l : 0;
     int k = (int)stretch.first * shape::BK;
 #pragma unroll 1
     for (unsigned left = stretch.stages; left; left--, ring.next()) {
@@ -167,11 +231,13 @@ static __device__ __forceinline__ void gpb_mapped_produce(const gpb_mapped_args 
                                                           gpb_mapped_ring<shape> ring)
 {
     const gpb_gemm_args &g = args.gemm;
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
-    const unsigned splits = gpb_splits_of(g);
-    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
-        gpb_mapped_fill<shape, A, B, 0>(args, at, z, ring);
-        gpb_mapped_fill<shape, A, B, 1>(args, at, z, ring);
+    gpb_origin at = gpb_mapped_origin<shape>(g, 0);
+#pragma unroll 1
+    for (unsigned x = 0;; x++) {
+        if (gpb_mapped_shares<shape>(g)) at = gpb_mapped_piece_at(x);
+        gpb_mapped_fill<shape, A, B, 0>(args, at, x, ring);
+        gpb_mapped_fill<shape, A, B, 1>(args, at, x, ring);
+        if (gpb_mapped_ends<shape>(g, x)) return;
     }
 }
 
@@ -240,7 +306,7 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
    that nothing has to be asked of each. The old C of some columns is loaded before any of them is stored,
    as in general/product.cuh. */
 template <class shape, gpb_along A, gpb_along B, bool ADD, bool WHOLE>
-static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g,
+static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g, const gpb_origin &at,
                                                         gpb_target<typename shape::type> to,
                                                         const double (&sum)[shape::NB][4 * shape::MB])
 {
@@ -248,7 +314,6 @@ static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g,
     using lanes = gpb_lanes<T, A, B>;
     constexpr int MB = shape::MB, NB = shape::NB, FEW = 2;
     if (!ADD) to.beta = T();               /* which the compiler then knows */
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
     if (WHOLE) to.aligned = true;          /* likewise */
     const int rows = WHOLE ? shape::BM : (int)min(to.m - at.i0, (int64_t)shape::BM) - shape::warp_i(),
               cols = WHOLE ? shape::BN : (int)min(to.n - at.j0, (int64_t)shape::BN) - shape::warp_j();
@@ -293,13 +358,13 @@ static __device__ __forceinline__ void gpb_mapped_store(const gpb_gemm_args &g,
 /* The same where the diagonal crosses the tile. */
 template <class shape, gpb_along A, gpb_along B>
 static __device__ __forceinline__ void
-gpb_mapped_store_crossed(const gpb_gemm_args &g, const gpb_target<typename shape::type> &to,
+gpb_mapped_store_crossed(const gpb_gemm_args &g, const gpb_origin &at,
+                         const gpb_target<typename shape::type> &to,
                          const double (&sum)[shape::NB][4 * shape::MB])
 {
     using T = typename shape::type;
     using lanes = gpb_lanes<T, A, B>;
     constexpr int REALS = GPB_REALS<T>, EACH = 4 * shape::MB / REALS;      /* results of a step of columns */
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
     const int64_t i = at.i0 + shape::warp_i(), j = at.j0 + shape::warp_j();
     auto place = [&](int x) __attribute__((always_inline)) {
         const int z = x % EACH * REALS;
@@ -312,34 +377,50 @@ gpb_mapped_store_crossed(const gpb_gemm_args &g, const gpb_target<typename shape
     });
 }
 
-/* True if the diagonal crosses this block's tile, or if the tile lies in the other triangle. */
-template <class shape, class T>
-static __device__ __forceinline__ bool gpb_mapped_crossed(const gpb_gemm_args &g, const gpb_target<T> &to)
-{
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
-    return to.uplo && to.is_crossed(at.i0, at.j0, shape::BM, shape::BN);
-}
-
-/* True if all of this block's tile is in C. */
-template <class shape, class T>
-static __device__ __forceinline__ bool gpb_mapped_whole(const gpb_gemm_args &g, const gpb_target<T> &to)
-{
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
-    return at.i0 + shape::BM <= to.m && at.j0 + shape::BN <= to.n;
-}
-
-/* Stores a warp's sums of part z, whatever their tile is. */
+/* Stores a warp's sums of part z of that tile, whatever the tile is. */
 template <class shape, gpb_along A, gpb_along B>
-static __device__ __forceinline__ void gpb_mapped_store_any(const gpb_gemm_args &g, unsigned z,
+static __device__ __forceinline__ void gpb_mapped_store_any(const gpb_gemm_args &g, const gpb_origin &at,
+                                                            unsigned z,
                                                             const double (&sum)[shape::NB][4 * shape::MB])
 {
     using T = typename shape::type;
     const gpb_target<T> to = gpb_target_of(gpb_tile<T>{ g, z, 0, 0, 0, NULL, NULL });
-    const bool whole = to.aligned && gpb_mapped_whole<shape>(g, to);
-    if (gpb_mapped_crossed<shape>(g, to)) gpb_mapped_store_crossed<shape, A, B>(g, to, sum);
-    else if (whole && gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false, true>(g, to, sum);
-    else if (whole) gpb_mapped_store<shape, A, B, true, true>(g, to, sum);
-    else gpb_mapped_store<shape, A, B, true, false>(g, to, sum);
+    const bool crossed = to.uplo && to.is_crossed(at.i0, at.j0, shape::BM, shape::BN);
+    const bool whole = to.aligned && at.i0 + shape::BM <= to.m && at.j0 + shape::BN <= to.n;
+    if (crossed) gpb_mapped_store_crossed<shape, A, B>(g, at, to, sum);
+    else if (whole && gpb_is_zero(to.beta)) gpb_mapped_store<shape, A, B, false, true>(g, at, to, sum);
+    else if (whole) gpb_mapped_store<shape, A, B, true, true>(g, at, to, sum);
+    else gpb_mapped_store<shape, A, B, true, false>(g, at, to, sum);
+}
+
+/* Adds up a tile's parts, as gpb_join_parts does, without the producer. True in the last block to finish one:
+   its sums are then those of all parts in the order of k. */
+template <class shape>
+static __device__ __forceinline__ bool gpb_mapped_join(const gpb_gemm_args &g, const gpb_piece &piece,
+                                                       double (&sum)[shape::NB][4 * shape::MB])
+{
+    constexpr int CONSUMERS = shape::CONSUMERS, EACH = 2 * shape::MB, PAIRS = shape::NB * EACH,
+                  TILE = PAIRS * CONSUMERS;
+    const unsigned me = gpb_thread() - GPB_MAPPED_PRODUCER, parts = piece.parts;
+    double2 *const first = (double2 *)g.partials + (int64_t)piece.first_block * (2 * TILE) + me;
+    auto place = [&](unsigned part) { return first + (int64_t)part * (2 * TILE) + (part ? 0 : TILE); };
+    double2 *const mine = place(piece.part);
+#pragma unroll
+    for (int x = 0; x < PAIRS; x++)
+        __stcg(mine + x * CONSUMERS,
+               make_double2(sum[x / EACH][x % EACH * 2], sum[x / EACH][x % EACH * 2 + 1]));
+    __shared__ unsigned earlier;
+    __threadfence();
+    gpb_named_barrier(1, CONSUMERS);
+    /* The last one sets it to zero. */
+    if (me == 0) earlier = atomicInc(g.counters + piece.first_block, parts - 1);
+    gpb_named_barrier(1, CONSUMERS);
+    if (earlier != parts - 1) return false;
+    __threadfence();
+    gpb_read_part<true, CONSUMERS>(sum, place(0));
+#pragma unroll 1
+    for (unsigned part = 1; part < parts; part++) gpb_read_part<false, CONSUMERS>(sum, place(part));
+    return true;
 }
 
 template <class shape, gpb_along A, gpb_along B>
@@ -350,23 +431,26 @@ static __device__ __forceinline__ void gpb_mapped_consume(const gpb_mapped_args 
     const gpb_gemm_args &g = args.gemm;
     const gpb_lanes<T, A, B> lanes(g, ring.data + shape::warp_i() * shape::LINE,
                                    ring.data + shape::A + shape::warp_j() * shape::LINE);
-    const unsigned splits = gpb_splits_of(g);
 #pragma unroll 1
-    for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * splits; z += gridDim.z) {
-        const unsigned stages = gpb_mapped_k<shape::BK>(args, z).stages;
+    for (unsigned x = 0;; x++) {
+        const unsigned stages = gpb_mapped_stretch_of<shape>(args, x).stages;
         double sum[shape::NB][4 * shape::MB] = {};
         if (stages) gpb_mapped_multiply<shape, A, B>(sum, lanes, ring, stages);
         /* Or the order in which sums are stored would move them about in the loop. */
 #pragma unroll
         for (int y = 0; y < shape::NB; y++) gpb_pin(sum[y]);
-        gpb_mapped_store_any<shape, A, B>(g, z, sum);
+        const bool cut = gpb_mapped_shares<shape>(g) && gpb_mapped_pieces()[x].parts > 1;
+        if (!cut || gpb_mapped_join<shape>(g, gpb_mapped_pieces()[x], sum))
+            gpb_mapped_store_any<shape, A, B>(g, gpb_mapped_origin<shape>(g, x), gpb_mapped_z<shape>(g, x),
+                                              sum);
+        if (gpb_mapped_ends<shape>(g, x)) return;
     }
 }
 
 /* C = beta C: there is nothing to multiply. */
 template <class shape> static __device__ __forceinline__ void gpb_mapped_scale(const gpb_gemm_args &g)
 {
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    const gpb_origin at = gpb_mapped_origin<shape>(g, 0);
     for (unsigned z = blockIdx.z; z < (uint64_t)g.batch * gpb_splits_of(g); z += gridDim.z)
         gpb_tile_scale<shape::BM, shape::BN>(
             gpb_tile<typename shape::type>{ g, z, at.i0, at.j0, 0, NULL, NULL });
@@ -407,6 +491,7 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
             gpb_mbarrier_init(ring.empty + s * 8, shape::WARPS * shape::SHARERS);
         }
         gpb_mbarrier_publish();
+        if (gpb_mapped_shares<shape>(g)) gpb_mapped_find_pieces<shape>(g);
     }
     if (shape::SHARERS == 1) __syncthreads();
     else gpb_cluster_sync();

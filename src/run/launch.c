@@ -12,26 +12,27 @@
 #include "src/run/address_table.h"
 #include "src/run/slice.h"
 
-static CUresult launch_mapped(gpb_run *r, const gpb_kernel *kernel, const gpb_gemm_args *args,
-                              int64_t splits)
+static CUresult launch_blocks(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t blocks,
+                              int64_t members)
 {
     gpb_mapped_args mapped;
-    const int products = r->call->joined ? 2 : 1;
-    CUresult result = gpb_tensor_map_bind(kernel, args, products, &mapped);
-    if (result) return result;
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel),
-        .blocks = GPB_MAPPED_BLOCKS(args->uplo, args->m, args->n, kernel->bm, kernel->bn, kernel->caps),
-        .members = args->batch * splits, .args = &mapped });
+    gpb_launch how = { .which = gpb_kernels_number(kernel), .blocks = blocks, .members = members,
+                       .args = args };
+    if (kernel->form == GPB_FORM_MAPPED) {
+        const CUresult result = gpb_tensor_map_bind(kernel, args, r->call->joined ? 2 : 1, &mapped);
+        if (result) return result;
+        how.args = &mapped;
+    }
+    return gpb_kernels_launch(r->lane->device, r->stream, &how);
 }
 
 static CUresult launch_kernel(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_args *args, int64_t splits)
 {
-    if (kernel->form == GPB_FORM_MAPPED) return launch_mapped(r, kernel, args, splits);
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel),
-        .blocks = GPB_TILES_OF(args->uplo, args->m, args->n, kernel->bm, kernel->bn),
-        .members = args->batch * splits, .args = args });
+    const int64_t blocks
+        = kernel->form == GPB_FORM_MAPPED
+              ? GPB_MAPPED_BLOCKS(args->uplo, args->m, args->n, kernel->bm, kernel->bn, kernel->caps)
+              : GPB_TILES_OF(args->uplo, args->m, args->n, kernel->bm, kernel->bn);
+    return launch_blocks(r, kernel, args, blocks, args->batch * splits);
 }
 
 /* All of k in one launch; Stream-K for the first tiles if it pays. */
@@ -40,16 +41,14 @@ static CUresult multiply_whole(gpb_run *r, const gpb_kernel *kernel, gpb_gemm_ar
     const gpb_device *device = r->lane->device;
     const int64_t tiles = GPB_TILES_OF(args->uplo, args->m, args->n, kernel->bm, kernel->bn) * args->batch;
     gpb_streamk streamk = { 0 };
-    if (r->plan->streamk && args->k)
+    if (r->plan->streamk && args->k && !r->call->joined)
         streamk = gpb_streamk_choose(kernel, device->arch, device->sms, tiles, args->k);
     if (!streamk.blocks) return launch_kernel(r, kernel, args, 1);
     args->streamk_tiles = (unsigned)streamk.tiles;
     args->streamk_blocks = (unsigned)streamk.blocks;
     args->partials = gpb_pointer(r->parts);
     args->counters = gpb_pointer(r->lane->counters);
-    return gpb_kernels_launch(r->lane->device, r->stream, &(gpb_launch){
-        .which = gpb_kernels_number(kernel), .blocks = streamk.blocks + tiles - streamk.tiles, .members = 1,
-        .args = args });
+    return launch_blocks(r, kernel, args, streamk.blocks + tiles - streamk.tiles, 1);
 }
 
 /* Split-K if the plan says so: a second launch adds up the partial sums. Else all of k at once. */

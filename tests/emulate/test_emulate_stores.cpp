@@ -14,8 +14,10 @@
 /* Of the bodies, which are not run, shared memory is only declared. */
 #pragma push_macro("__shared__")
 #undef __shared__
-#define __shared__
+#define __shared__ static
 #include "kernels/mapped/product.cuh"
+#undef __shared__
+#define __shared__
 #include "kernels/sliced/mma.cuh"
 #pragma pop_macro("__shared__")
 
@@ -105,7 +107,7 @@ template <class shape, gpb_along A, gpb_along B> static void mapped_thread()
     if (threadIdx.x < GPB_MAPPED_PRODUCER) return;
     using lanes = gpb_lanes<typename shape::type, A, B>;
     const bool is_complex = GPB_IS_COMPLEX<typename shape::type>;
-    const gpb_origin at = gpb_mapped_origin<shape>(g);
+    const gpb_origin at = gpb_mapped_origin<shape>(g, 0);
     double sum[shape::NB][4 * shape::MB];
     for (int y = 0; y < shape::NB; y++)
         for (int x = 0; x < shape::MB; x++)
@@ -115,7 +117,7 @@ template <class shape, gpb_along A, gpb_along B> static void mapped_thread()
                 const double im = g.conj_a ? -im_of(i, j) : im_of(i, j);
                 sum[y][4 * x + c] = is_complex && c / 2 ? im : re_of(i, j);
             }
-    gpb_mapped_store_any<shape, A, B>(g, 0, sum);
+    gpb_mapped_store_any<shape, A, B>(g, at, 0, sum);
 }
 
 template <class shape, gpb_along A, gpb_along B> static void mapped(const char *name, int64_t n)

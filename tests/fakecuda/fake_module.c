@@ -384,6 +384,12 @@ static void check_triangle(const gpb_fake_kernel *row, int uplo, int hermitian, 
                      (long long)m, (long long)n, hermitian);
 }
 
+/* Of a GEMM kernel's launch. */
+static const gpb_gemm_args *gemm_of(const gpb_fake_launch *l)
+{
+    return l->function->kernel->form == GPB_FORM_MAPPED ? &l->arguments.mapped.gemm : &l->arguments.gemm;
+}
+
 /* Copies the argument block, as the driver does, and checks the shape of the launch against it. */
 static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
 {
@@ -403,24 +409,22 @@ static void take_arguments(gpb_fake_launch *l, const shape *s, const void *from)
         right = row->role == GPB_FAKE_COMBINE
                 ? shape_of(GPB_COMBINE_BLOCKS(g->uplo, g->m, g->n), g->batch, row->threads, 0)
                 : shape_of(GPB_FAKE_SMS, 1, row->threads, row->smem);
-    } else if (row->role == GPB_FAKE_GEMM && row->form == GPB_FORM_MAPPED) {
-        const gpb_gemm_args *g = &((gpb_mapped_args *)memcpy(&l->arguments.mapped, from,
-                                                             sizeof l->arguments.mapped))->gemm;
-        check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
-        check_scalars(row, g->alpha, g->beta);
-        check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
-        right = shape_of(GPB_MAPPED_BLOCKS(g->uplo, g->m, g->n, row->bm, row->bn, row->caps),
-                         g->batch * (g->splits > 1 ? g->splits : 1), row->threads, row->smem);
     } else if (row->role == GPB_FAKE_GEMM) {
-        gpb_gemm_args *g = memcpy(&l->arguments.gemm, from, sizeof *g);
+        const bool mapped = row->form == GPB_FORM_MAPPED;
+        memcpy(&l->arguments, from, mapped ? sizeof l->arguments.mapped : sizeof l->arguments.gemm);
+        const gpb_gemm_args *g = gemm_of(l);
         check_sizes(row->symbol, g->m, g->n, g->k, g->batch);
         check_scalars(row, g->alpha, g->beta);
         check_triangle(row, g->uplo, g->hermitian, g->m, g->n);
         int64_t tiles = GPB_TILES_OF(g->uplo, g->m, g->n, row->bm, row->bn),
                 members = g->batch * (g->splits > 1 ? g->splits : 1);
         if (g->streamk_blocks) {
+            if (mapped && l->arguments.mapped.products != 1)
+                gpb_fake_die("BAD LAUNCH of %s: Stream-K of two products", row->symbol);
             tiles = g->streamk_blocks + tiles * g->batch - g->streamk_tiles;
             members = 1;
+        } else if (mapped) {
+            tiles = GPB_MAPPED_BLOCKS(g->uplo, g->m, g->n, row->bm, row->bn, row->caps);
         }
         right = shape_of(tiles, members, row->threads, row->smem);
     } else if (row->role == GPB_FAKE_REDUCE) {
@@ -468,8 +472,7 @@ static CUresult launch(CUfunction function, const shape *s, CUstream handle, voi
     gpb_fake_push(stream, GPB_FAKE_LAUNCH)->launch = l;
     launched[function->kernel - kernels]++;
     shared[function->kernel - kernels] += function->kernel->role == GPB_FAKE_GEMM
-                                          && function->kernel->form != GPB_FORM_MAPPED
-                                          && l->arguments.gemm.streamk_blocks;
+                                          && gemm_of(l)->streamk_blocks;
     return CUDA_SUCCESS;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* Launches with Stream-K (kernels/ffma/streamk.cuh): the same parts, at the same places of the
-   workspace, added up in the same order, so that the bits show how k was divided. As there, tiles are
-   numbered down the columns, and the part of k beyond whole k-tiles comes first. */
+   workspace, added up in the same order, so that the bits show how k was divided. As there, the part of k
+   beyond whole k-tiles comes first; of MAPPED kernels last. Tiles are numbered down the columns. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,7 +18,8 @@ void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb
     if (g->splits > 1 || g->guard_a || g->k == 0 || (g->alpha[0] == 0 && g->alpha[1] == 0)
         || !g->streamk_tiles
         || g->streamk_tiles > tiles || g->streamk_tiles * k_tiles < g->streamk_blocks
-        || g->streamk_blocks > GPB_MAX_STREAMK_BLOCKS)
+        || g->streamk_blocks > GPB_MAX_STREAMK_BLOCKS
+        || (kernel->form == GPB_FORM_MAPPED && g->streamk_tiles >= 2 * g->streamk_blocks))
         gpb_fake_die("BAD LAUNCH of %s: %u of %lld tiles shared out among %u, k=%lld, alpha=%g, %lld parts "
                      "of k, guard words %p",
                      kernel->symbol, g->streamk_tiles, (long long)tiles, g->streamk_blocks, (long long)g->k,
@@ -35,12 +36,13 @@ void gpb_fake_streamk_check(const gpb_fake_kernel *kernel, int device, const gpb
 
 typedef gpb_fake_range part;
 
-/* Sets k-tiles [from, to) of `k_tiles`. The first one is the part of k beyond whole k-tiles. */
-static void set_depth(part *t, int64_t k, int64_t bk, int64_t k_tiles, int64_t from, int64_t to)
+/* Sets k-tiles [from, to) of `k_tiles`. The first one is the part of k beyond whole k-tiles, or the last. */
+static void set_depth(part *t, const gpb_fake_kernel *kernel, int64_t k, int64_t k_tiles, int64_t from,
+                      int64_t to)
 {
-    const int64_t first = k - (k_tiles - 1) * bk;
+    const int64_t bk = kernel->bk, first = kernel->form == GPB_FORM_MAPPED ? bk : k - (k_tiles - 1) * bk;
     t->p = from ? first + (from - 1) * bk : 0;
-    t->depth = first + (to - 1) * bk - t->p;
+    t->depth = min(first + (to - 1) * bk, k) - t->p;
 }
 
 /* Computes tile `number`, in as many parts as there are blocks that have k-tiles of it. */
@@ -57,7 +59,7 @@ static void multiply_shared(const gpb_fake_kernel *kernel, char *partials, const
     for (int64_t at = start, end; at < start + k_tiles; at = end, count++) {
         gpb_gemm_args raw;
         end = min((owner + count + 1) * all / g->streamk_blocks, start + k_tiles);
-        set_depth(&t, g->k, kernel->bk, k_tiles, at - start, end - start);
+        set_depth(&t, kernel, g->k, k_tiles, at - start, end - start);
         gpb_fake_member y = gpb_fake_within(x, &t, &raw);
         raw.beta[0] = raw.beta[1] = 0;
         raw.ldc = kernel->bm;

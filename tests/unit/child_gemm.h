@@ -59,6 +59,42 @@ static gpb_gemm_args args_of(const gpb_call *q)
     };
 }
 
+/* The maps of a MAPPED kernel whose operands are not transposed. */
+static gpb_mapped_args mapped_of(const gpb_gemm_args *g, int high, int wide, int caps)
+{
+    gpb_mapped_args m = { .gemm = *g, .products = 1 };
+    const cuuint64_t element = bytes_of(1), reals = element / 8;
+    const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1, 1 };
+    const cuuint32_t bm = (cuuint32_t)high / (caps & GPB_CAP_PAIRS ? 2 : 1);
+    const bool lines = g->m % line == 0;
+    const bool many_a = g->batch > 1 && g->stride_a, many_b = g->batch > 1 && g->stride_b;
+    const cuuint64_t members = (cuuint64_t)g->batch,
+                     apart_a = many_a ? (cuuint64_t)g->stride_a * element : 16,
+                     apart_b = many_b ? (cuuint64_t)g->stride_b * element : 16;
+    const struct side {
+        gpb_tensor_map *to;
+        const void *at;
+        cuuint64_t extent[4], stride[3];
+        cuuint32_t box[4];
+    } sides[] = { { &m.map[0], g->a,
+                    { (lines ? line : (cuuint64_t)g->m) * reals, (cuuint64_t)g->k,
+                      lines ? (cuuint64_t)g->m / line : 1, many_a ? members : 1 },
+                    { (cuuint64_t)g->csa * element, 128, apart_a },
+                    { 16, line, lines ? bm / line : 1, 1 } },
+                  { &m.map[1], g->b,
+                    { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1, many_b ? members : 1 },
+                    { (cuuint64_t)g->csb * element, 128, apart_b },
+                    { 16, (cuuint32_t)wide, 1, 1 } } };
+    m.in_lines = g->k && lines;
+    for (int x = 0; x < 2 && g->k; x++)
+        EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4,
+                                      (void *)(uintptr_t)sides[x].at, sides[x].extent, sides[x].stride,
+                                      sides[x].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
+                                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
+                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
+    return m;
+}
+
 /* C as it is on the device. */
 static void download(CUdeviceptr from) { EXPECT(cuMemcpyDtoH(c, from, bytes_of(IN_C)) == CUDA_SUCCESS); }
 

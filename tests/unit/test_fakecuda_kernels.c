@@ -111,41 +111,13 @@ static CUfunction kernel_of(const row *r)
     return f;
 }
 
-/* The maps of a MAPPED kernel whose operands are not transposed. */
-static gpb_mapped_args mapped_of(const row *r, const gpb_gemm_args *g)
-{
-    gpb_mapped_args m = { .gemm = *g, .products = 1 };
-    const cuuint64_t element = bytes_of(1), reals = element / 8;
-    const cuuint32_t line = (cuuint32_t)(128 / element), once[] = { 1, 1, 1, 1 };
-    const cuuint32_t bm = (cuuint32_t)r->bm / (r->caps & GPB_CAP_PAIRS ? 2 : 1);
-    const bool lines = g->m % line == 0;
-    const struct side {
-        gpb_tensor_map *to;
-        const void *at;
-        cuuint64_t extent[4], stride[3];
-        cuuint32_t box[4];
-    } sides[] = { { &m.map[0], g->a,
-                    { (lines ? line : (cuuint64_t)g->m) * reals, (cuuint64_t)g->k,
-                      lines ? (cuuint64_t)g->m / line : 1, 1 },
-                    { (cuuint64_t)g->csa * element, 128, 16 }, { 16, line, lines ? bm / line : 1, 1 } },
-                  { &m.map[1], g->b, { (cuuint64_t)g->k * reals, (cuuint64_t)g->n, 1, 1 },
-                    { (cuuint64_t)g->csb * element, 128, 16 }, { 16, (cuuint32_t)r->bn, 1, 1 } } };
-    m.in_lines = g->k && lines;
-    for (int x = 0; x < 2 && g->k; x++)
-        EXPECT(cuTensorMapEncodeTiled((CUtensorMap *)(void *)sides[x].to, CU_TENSOR_MAP_DATA_TYPE_FLOAT64, 4,
-                                      (void *)(uintptr_t)sides[x].at, sides[x].extent, sides[x].stride,
-                                      sides[x].box, once, CU_TENSOR_MAP_INTERLEAVE_NONE,
-                                      CU_TENSOR_MAP_SWIZZLE_128B, CU_TENSOR_MAP_L2_PROMOTION_NONE,
-                                      CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE) == CUDA_SUCCESS);
-    return m;
-}
-
 static CUresult launch_gemm(const row *r, gpb_gemm_args *g)
 {
     unsigned x = (unsigned)GPB_TILES(g->m, g->n, r->bm, r->bn),
              z = (unsigned)(g->batch * (g->splits > 1 ? g->splits : 1));
     const bool maps = r->form == GPB_FORM_MAPPED;
-    gpb_mapped_args mapped = maps ? mapped_of(r, g) : (gpb_mapped_args){ 0 };
+    gpb_mapped_args mapped = { 0 };
+    if (maps) mapped = mapped_of(g, r->bm, r->bn, r->caps);
     if (maps) x = (unsigned)GPB_MAPPED_BLOCKS(g->uplo, g->m, g->n, r->bm, r->bn, r->caps);
     return cuLaunchKernel(kernel_of(r), x, 1, z, (unsigned)r->threads, 1, 1, (unsigned)r->smem, NULL,
                           (void *[]){ maps ? (void *)&mapped : g }, NULL);
@@ -376,14 +348,14 @@ static void test_contract(void **state)
     run_all_types(packs);
 }
 
-/* A 4 x 4 x 4 call that is right for `current`, except for the one thing that `spoil` changes. */
+/* A small call that is right for `current`, except for the one thing that `spoil` changes. */
 static void (*spoil)(gpb_gemm_args *g, unsigned *grid, unsigned *threads);
 
 static int spoilt(void)
 {
     const row *r = current;
     gpb_child_start();
-    bool pads = r->form != GPB_FORM_STRIDED;
+    const bool pads = r->form != GPB_FORM_STRIDED, maps = r->form == GPB_FORM_MAPPED;
     int64_t mp = pads ? r->bm : 4, np = pads ? r->bn : 4, kp = pads ? r->bk : 4;
     /* Room for rules of padded kernels to be broken inside the memory, because bounds have a test of their
        own. */
@@ -392,11 +364,12 @@ static int spoilt(void)
     CUdeviceptr da = gpb_child_device(bytes_a), db = gpb_child_device(bytes_b);
     CUdeviceptr dc = gpb_child_device(bytes_of((size_t)(mp * np)) + room);
     EXPECT(cuMemsetD8(da, 0, bytes_a) == CUDA_SUCCESS && cuMemsetD8(db, 0, bytes_b) == CUDA_SUCCESS);
-    gpb_gemm_args g = { .m = 4, .n = 4, .k = 4, .a = (void *)da, .rsa = 1, .csa = mp, .b = (void *)db,
-                        .rsb = 1, .csb = kp, .c = (void *)dc, .ldc = mp, .alpha = { 1 }, .batch = 1 };
+    gpb_gemm_args g = { .m = 4, .n = 4, .k = maps ? 3 : 4, .a = (void *)da, .rsa = 1, .csa = mp,
+                        .b = (void *)db, .rsb = 1, .csb = kp, .c = (void *)dc, .ldc = mp,
+                        .alpha = { 1 }, .batch = 1 };
     unsigned grid = 1, threads = (unsigned)r->threads;
-    const bool maps = r->form == GPB_FORM_MAPPED;
-    gpb_mapped_args mapped = maps ? mapped_of(r, &g) : (gpb_mapped_args){ 0 };
+    gpb_mapped_args mapped = { 0 };
+    if (maps) mapped = mapped_of(&g, r->bm, r->bn, r->caps);
     if (maps) grid = (unsigned)GPB_MAPPED_BLOCKS(0, 4, 4, r->bm, r->bn, r->caps);
     if (spoil)
         spoil(maps ? &mapped.gemm : &g, &grid, &threads);
