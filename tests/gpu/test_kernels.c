@@ -60,6 +60,8 @@ static const struct { enum gpb_type type; shape of; } strips[] = {
 static const struct { shape of; int batch; } batches[] = { { { 33, 17, 9 }, 37 }, { { 70, 130, 40 }, 3 } };
 static const shape triangles[] = { { 1, 1, 5 }, { 65, 65, 33 }, { 136, 136, 96 }, { 200, 200, 17 } };
 static const shape deep[] = { { 66, 9, 2061 } };      /* k that FFMA kernels share out */
+/* The same for kernels that load by tensor maps, which share out a quarter of a round at least. */
+static const shape shared[] = { { 770, 770, 2064 } };
 static const shape medium[] = { { 256, 256, 256 }, { 257, 255, 259 },  { 511, 384, 100 }, { 1000, 50, 777 },
                                 { 3, 1030, 515 },  { 1022, 1022, 64 }, { 65, 64, 4099 } };
 /* test_panels has larger ones. The last: 48 pairs of tiles, whose parts of k go round several times on 66
@@ -135,6 +137,7 @@ static void add_large(void)
        of two neighbours. */
     static const enum gpb_test_routine twofold[] = { GPB_TEST_syr2k, GPB_TEST_her2k };
     ADD(medium, 3, GPB_FILL_uniform);
+    ADD(shared, 2, GPB_FILL_uniform);
     for (int x = 0; x < 4; x++) {
         gpb_problem *p = add((shape){ 1026, 1026, 258 }, x % 2 ? "TN" : "NT", 0, GPB_FILL_uniform);
         p->routine = twofold[x / 2];
@@ -159,6 +162,7 @@ static void make_problems(void)
         ADD(few, is_spare() ? 3 : 6, GPB_FILL_uniform);
         ADD(sliced, is_spare() ? 2 : 4, GPB_FILL_uniform);
         ADD(deep, 1, GPB_FILL_uniform);
+        ADD(shared, 1, GPB_FILL_uniform);
     } else if (large && !strcmp(large, "only")) {
         add_large();
     } else {
@@ -181,6 +185,7 @@ static bool is_spared(const kernel *kernel, const placed *p)
 {
     if (!getenv("GPB_TEST_FEW") || p->of.k <= 128) return false;
     if (!kernel->image) return true;
+    if (p->of.m == shared[0].m) return kernel->form != GPB_FORM_MAPPED;
     if (p->of.k > 2048) return strcmp(kernel->image, "sgemm_ffma") && !(kernel->caps & GPB_CAP_STREAM_K);
     return type == GPB_TYPE_s && strcmp(kernel->image, "sgemm_direct");
 }
