@@ -11,6 +11,7 @@ GPB_STRAIGHT_STEP(d, dmma_thin16, 16)
 GPB_STRAIGHT_STEP(d, dmma_flat8, 16)
 GPB_STRAIGHT_STEP(d, dmma_flat16, 16)
 GPB_SHORT_STEP(d, short256, 64, 32, 32)
+GPB_SHORT_STEP(d, short512, 64, 32, 32)
 
 #define GPB_MINE_dgemm_shapes ~, KEEP
 #include "kernels/shapes/instance.cuh"
