@@ -10,6 +10,7 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/learn.h"
+#include "dispatch/numbers.h"
 #include "dispatch/packing.h"
 #include "kernels/sliced.h"
 
@@ -17,7 +18,7 @@
 #define MIN_SLICED_K 64
 /* The same where k is cut: each part of a row needs 64 elements that count, and half of them may be zeros. */
 #define MIN_SLICED_PART 128
-/* k of a part times the tile's columns. A chain of FMAs has 1/64 of that (thin16, thin32). */
+/* k of a part times the tile's shorter side. A chain of FMAs has 1/64 of that (thin16, thin32). */
 #define LONG_CHAINS 45000
 #define LONG_CHAINS_COST 1.05         /* see weighed() */
 #define MAX_PARTS_BYTES 0x1p28  /* bytes of partial sums: more would take longer to add up than is gained */
@@ -74,8 +75,8 @@ static bool has_chains(const gpb_kernel *kernel) { return gpb_kernel_table_can(k
 
 static double weighed(const gpb_kernel_cost *cost, const gpb_call *call, int splits, double seconds)
 {
-    const bool is_long = has_chains(cost->kernel)
-                         && call->k * cost->kernel->bn > (int64_t)splits * LONG_CHAINS;
+    const int side = min(cost->kernel->bm, cost->kernel->bn);
+    const bool is_long = has_chains(cost->kernel) && call->k * side > (int64_t)splits * LONG_CHAINS;
     return is_long ? seconds * LONG_CHAINS_COST : seconds;
 }
 
