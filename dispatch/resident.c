@@ -61,7 +61,7 @@ int64_t gpb_resident_panel(const gpb_resident *w)
     const int64_t least = !up                       ? LEAST
                           : !w->triangular->solves ? LEAST_UP
                                                    : clamp(w->system.a.n / 4, LEAST_UP, LEAST);
-    return max(least, round_up(ceil_div(all, GPB_RESIDENT_PANELS), 64));
+    return round_up(max(least, ceil_div(all, GPB_RESIDENT_PANELS)), 64);
 }
 
 /* The last block is what the link does behind the computation: a sixteenth. Smaller blocks than a triangle's
