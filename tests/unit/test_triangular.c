@@ -15,6 +15,7 @@
 
 #include "dispatch/factor.h"
 #include "dispatch/halves.h"
+#include "dispatch/resident.h"
 #include "dispatch/triangular.h"
 #include "tests/unit/plain_product.h"
 
@@ -277,9 +278,30 @@ static void panels(void **state)
     free(times);
 }
 
+/* B's panels begin where tensor copies can read them, and are no more than a carry has room for. From the
+   left they are of columns, from the right of rows. */
+static void panels_of_b(void **state)
+{
+    (void)state;
+    for (int64_t order = 1; order < 40000; order += order / 7 + 1)
+        for (int64_t others = 1; others < 40000; others += others / 5 + 1)
+            for (int how = 0; how < 4; how++) {
+                const bool left = how & 1;
+                const gpb_triangular t = { .solves = how & 2, .type = GPB_TYPE_d, .side = left ? 'L' : 'R',
+                                           .uplo = 'U', .trans = 'N', .diag = 'N',
+                                           .m = left ? order : others, .n = left ? others : order,
+                                           .alpha = 1, .lda = order, .ldb = left ? order : others };
+                const gpb_resident work = gpb_resident_of_triangular(&t);
+                const int64_t panel = gpb_resident_panel(&work);
+                assert_true(gpb_resident_by_rows(&work) == !left);
+                assert_true(panel % 64 == 0 && panel * GPB_RESIDENT_PANELS >= others);
+            }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_triangle), cmocka_unit_test(illegal),
-                                        cmocka_unit_test(leaves), cmocka_unit_test(panels) };
+                                        cmocka_unit_test(leaves), cmocka_unit_test(panels),
+                                        cmocka_unit_test(panels_of_b) };
     return cmocka_run_group_tests_name("triangular", tests, NULL, NULL);
 }
