@@ -59,6 +59,7 @@ for offload in always auto; do GPUBLAS_OFFLOAD=$offload corner 2 nothing; done
 GPUBLAS_VERIFY=1 corner 2 device
 corner 4 ending
 FAKECUDA_CAPTURE=1 corner 1 graph
+GPUBLAS_KERNEL=dmma_tma_quarter corner 1 joined 704
 for devices in 0 all; do FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=$devices corner 2 queued 1; done
 for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cuStreamWaitEvent:9 \
     cuStreamSynchronize:7 cuEventRecord:30; do

@@ -108,6 +108,40 @@ static void both(int unused)
     tell(d[2 * N * N] == 2 * N + 1 && d[3 * N * N - 1] == 2 * N + 1, "dsyr2k");
 }
 
+/* Both products of SYR2K in one launch, so many tiles and so deep that those of one would share out their k.
+   A and B are small integers, whose sums are exact. */
+static int entry_of(int i, int p, int b) { return (7 * i + 3 * p + 5 * b) % 5 - 2; }
+static void joined(int n)
+{
+    enum { K = 2064 };
+    const int k = K, some = n / 7;
+    const size_t of_c = sizeof(double) * (size_t)n * (size_t)n, of_a = sizeof(double) * (size_t)n * K;
+    double *a = room(of_a), *b = room(of_a), *c = room(of_c);
+    unsigned long long there[3];
+    for (int i = 0; i < n * k; i++) {
+        a[i] = entry_of(i % n, i / n, 0);
+        b[i] = entry_of(i % n, i / n, 1);
+    }
+    device_enter();
+    if (device_alloc(&there[0], of_a) || device_alloc(&there[1], of_a) || device_alloc(&there[2], of_c))
+        exit(101);
+    device_copy_to(there[0], a, of_a);
+    device_copy_to(there[1], b, of_a);
+    device_copy_to(there[2], c, of_c);
+    dsyr2k_("U", "N", &n, &k, &one, (double *)(uintptr_t)there[0], &n, (double *)(uintptr_t)there[1], &n,
+            &one, (double *)(uintptr_t)there[2], &n, 1, 1);
+    device_copy_from(c, there[2], of_c);
+    int right = 1;
+    for (int j = 0; j < n; j += some)
+        for (int i = 0; i < n; i += some) {
+            long sum = 0;
+            for (int p = 0; p < k && i <= j; p++)
+                sum += entry_of(i, p, 0) * entry_of(j, p, 1) + entry_of(i, p, 1) * entry_of(j, p, 0);
+            right &= c[i + j * n] == (double)sum;
+        }
+    tell(right, "both products in one launch");
+}
+
 static int rows;
 
 /* One column of B is longer than a ring, or than half of it. */
@@ -250,7 +284,7 @@ int main(int argc, char **argv)
     static const struct { const char *name; void (*run)(int); } what[] = {
         { "transposed", transposed }, { "both", both },     { "tall", tall },     { "refined", refined },
         { "pivots", pivots },         { "nothing", nothing }, { "device", device }, { "ending", ending },
-        { "graph", graph },           { "queued", queued } };
+        { "graph", graph },           { "queued", queued },   { "joined", joined } };
     for (size_t i = 0; argc > 1 && i < sizeof what / sizeof *what; i++) {
         if (strcmp(what[i].name, argv[1])) continue;
         what[i].run(argc > 2 ? atoi(argv[2]) : 0);
