@@ -75,7 +75,7 @@ enum gpb_cap {
              Stream-K (gemm_args.h)
              ( streamk_blocks + GPB_TILES_OF(uplo, m, n, bm, bn) * batch - streamk_tiles, 1, 1 )
    MAPPED    grid ( GPB_MAPPED_BLOCKS(uplo, m, n, bm, bn, caps), 1, GPB_GRID_Z(batch * splits) ), in clusters
-             of two if the kernel has PAIRS
+             of two if the kernel has PAIRS; with Stream-K as GEMM
    SLICED    grid ( as many clusters of GPB_SLICED_CLUSTER blocks as the GPU holds at once, 1, 1 ). A
              multiprocessor holds at most one such block. Kernels without clusters take the same grid.
    RESIDUES  grid ( as many blocks as the GPU has multiprocessors, 1, 1 )
