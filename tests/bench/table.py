@@ -726,12 +726,12 @@ def speed(folder):
         if ratios:
             lines.append(cells(name, ratios, "{:.2f}".format))
     lines += other_types(folder) + [""]
-    gpu, driver, *_, cuda, date, commit, _ = said.split(", ")
-    *_, date2, commit2, _ = header.split(", ")
-    *_, date3, commit3, _ = results(folder, "types")[2].split(", ")
+    gpu, driver, *_, cuda, _, _, _ = said.split(", ")
+    when = lambda said: ", ".join(said.split(", ")[-3:-1])
+    types_said, types_host_said = (results(folder, kind)[2] for kind in ("types", "types_host"))
     return lines + [
-        f"{gpu}, {driver}, {cuda}. Host memory: {date}, {commit}; on the GPU: {date2}, {commit2}; "
-        f"other types: {date3}, {commit3}.\n"
+        f"{gpu}, {driver}, {cuda}. Host memory: {when(said)} (s), {when(types_host_said)}; "
+        f"on the GPU: {when(header)} (s), {when(types_said)}.\n"
     ]
 
 
