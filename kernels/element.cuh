@@ -190,6 +190,18 @@ static __device__ __forceinline__ double2 gpb_sum(double2 x, double2 y)
 {
     return make_double2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y));
 }
+/* total += sum, sum = 0: where a chain of FMAs ends and the next one begins. */
+template <class T, int N, int M>
+static __device__ __forceinline__ void gpb_bank(T (&total)[N][M], T (&sum)[N][M])
+{
+#pragma unroll
+    for (int x = 0; x < N; x++)
+#pragma unroll
+        for (int y = 0; y < M; y++) {
+            total[x][y] = gpb_sum(total[x][y], sum[x][y]);
+            sum[x][y] = T();
+        }
+}
 
 static __device__ __forceinline__ float gpb_product(float x, float y) { return __fmul_rn(x, y); }
 static __device__ __forceinline__ double gpb_product(double x, double y) { return __dmul_rn(x, y); }

@@ -48,19 +48,6 @@ struct gpb_general_shape {
     static __device__ __forceinline__ int warp_j() { return member() / 32 / (BM / WM) * WN; }
 };
 
-/* total += sum, sum = 0. */
-template <class T, int TN, int TM>
-static __device__ __forceinline__ void gpb_general_bank(T (&total)[TN][TM], T (&sum)[TN][TM])
-{
-#pragma unroll
-    for (int y = 0; y < TN; y++)
-#pragma unroll
-        for (int x = 0; x < TM; x++) {
-            total[y][x] = gpb_sum(total[y][x], sum[y][x]);
-            sum[y][x] = T();
-        }
-}
-
 /* The tile's product, or a part of it, added to w's sums. */
 template <class shape, gpb_unit UNIT, gpb_order ORDER_A, gpb_order ORDER_B, bool MIXED, class T, int BM,
           int BN, int BK, int STAGES, int THREADS>
@@ -121,9 +108,9 @@ gpb_general_loop(typename shape::warp &w, T *ring, const gpb_side<T> &side_a, co
             w.template step<decltype(step)::value, shape::STEPS, LA, LB, MIXED>(as, bs, copy, turn);
         });
         if constexpr (CHAIN > 0)
-            if ((k_tiles - left) % CHAIN == CHAIN - 1) gpb_general_bank(total, w.sum);
+            if ((k_tiles - left) % CHAIN == CHAIN - 1) gpb_bank(total, w.sum);
     }
-    if constexpr (CHAIN > 0) gpb_general_bank(w.sum, total);
+    if constexpr (CHAIN > 0) gpb_bank(w.sum, total);
 }
 
 /* Stores w's sums to C. The old C of some columns is loaded before any of them is stored, because the

@@ -240,19 +240,6 @@ static __device__ __forceinline__ void gpb_slab_outer(float (&acc)[TN][TM], cons
    such kernels k is cut instead (dispatch/kernel_pick.c). */
 constexpr int GPB_SLAB_CHAIN = 64;
 
-/* total += acc, acc = 0. */
-template <int N, int M>
-static __device__ __forceinline__ void gpb_slab_bank(float (&total)[N][M], float (&acc)[N][M])
-{
-#pragma unroll
-    for (int x = 0; x < N; x++)
-#pragma unroll
-        for (int y = 0; y < M; y++) {
-            total[x][y] += acc[x][y];
-            acc[x][y] = 0;
-        }
-}
-
 /* acc[s][r]: the sums of this thread's group. */
 template <int BM, int BN, int BK, int STAGES, int THREADS, int TM, int TN, bool K_MAJOR_A, bool K_MAJOR_B>
 static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &t,
@@ -293,9 +280,9 @@ static __device__ __forceinline__ void gpb_slab_multiply(const gpb_tile<float> &
         out = out == gpb_slab_memory + (STAGES - 1) * K_TILE ? gpb_slab_memory : out + K_TILE;
         left -= BK;
         if constexpr (BANKS)
-            if (++k_tiles % (GPB_SLAB_CHAIN * shape::KS / BK) == 0) gpb_slab_bank(total, acc);
+            if (++k_tiles % (GPB_SLAB_CHAIN * shape::KS / BK) == 0) gpb_bank(total, acc);
     }
-    if constexpr (BANKS) gpb_slab_bank(acc, total);
+    if constexpr (BANKS) gpb_bank(acc, total);
     gpb_cp_async_wait<0>();
 }
 

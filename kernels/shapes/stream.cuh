@@ -29,17 +29,6 @@ template <class T, int W> struct gpb_stream_few {
 
 /* FMAs in one chain before the sum is added to a total, because a thread may add up thousands. */
 constexpr int GPB_STREAM_CHAIN = 64;
-template <class T, int N, int M>
-static __device__ __forceinline__ void gpb_stream_bank(T (&total)[N][M], T (&acc)[N][M])
-{
-#pragma unroll
-    for (int x = 0; x < N; x++)
-#pragma unroll
-        for (int y = 0; y < M; y++) {
-            total[x][y] = gpb_sum(total[x][y], acc[x][y]);
-            acc[x][y] = T();
-        }
-}
 
 /* X contiguous along its rows. A thread has a vector's number of ROWS rows (neighbours if VECTOR) and every
    GROUPS-th k, with U of them in flight. */
@@ -81,7 +70,7 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
         for (int u = 0; u < U; u++) few.load(y[u], p + u * GROUPS);
 #pragma unroll
         for (int u = 0; u < U; u++) add(v[u], y[u]);
-        if (++rounds % (GPB_STREAM_CHAIN / U) == 0) gpb_stream_bank(total, acc);
+        if (++rounds % (GPB_STREAM_CHAIN / U) == 0) gpb_bank(total, acc);
     }
 #pragma unroll 1
     for (; p < k; p += GROUPS) {
@@ -90,7 +79,7 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
         few.load(y, p);
         add(v, y);
     }
-    gpb_stream_bank(total, acc);
+    gpb_bank(total, acc);
 #pragma unroll
     for (int w = 0; w < W; w++)
 #pragma unroll
@@ -144,7 +133,7 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side<
 #pragma unroll 1
     for (; p + 32 * V <= k; p += 32 * V) {
         if constexpr (BANKS)
-            if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_stream_bank(total, acc);
+            if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_bank(total, acc);
         T v[R][V], y[V][W];
 #pragma unroll
         for (int r = 0; r < R; r++) load_x(v[r], x[r]);
@@ -165,7 +154,7 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side<
 #pragma unroll
             for (int w = 0; w < W; w++) gpb_fma(acc[r][w], gpb_element_at(x[r] + p * s.cs), y[w]);
     }
-    if constexpr (BANKS) gpb_stream_bank(acc, total);
+    if constexpr (BANKS) gpb_bank(acc, total);
 #pragma unroll
     for (int r = 0; r < R; r++)
 #pragma unroll
