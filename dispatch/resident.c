@@ -53,15 +53,45 @@ bool gpb_resident_by_rows(const gpb_resident *w)
    H100). It pays to have more of them where they come up meanwhile, too. A panel of TRSM should not take much
    longer than the next one's way: of order 8192 (d, H200) 2048 columns took 25.4 to 26.2 ms in all and 1024
    26.3 to 28.0, but of TRMM 24.6 to 25.2 and 21.9 to 22.4. */
-int64_t gpb_resident_panel(const gpb_resident *w)
+static int64_t usual_panel(const gpb_resident *w, int64_t all)
 {
     enum { LEAST = 2048, LEAST_UP = 1024 };
-    const int64_t all = gpb_resident_by_rows(w) ? gpb_resident_b_rows(w) : gpb_resident_b_cols(w);
     const bool up = w->triangular && !w->inverts;
     const int64_t least = !up                       ? LEAST
                           : !w->triangular->solves ? LEAST_UP
                                                    : clamp(w->system.a.n / 4, LEAST_UP, LEAST);
     return round_up(max(least, ceil_div(all, GPB_RESIDENT_PANELS)), 64);
+}
+
+/* The first panel of TRSM from the left is computed while A comes, so it may be wide, and what the last one
+   takes comes last. In sixteenths of B. Of order 4096 6.22 ms where four of one width took 6.37, of order
+   8192 23.4 and 24.8 (d, H200, medians of 9 and 4 calls by turns). Others gain nothing: TRMM 5.8 and 6.2,
+   from the right TRSM 6.55 and 6.72. */
+static const int8_t narrowing[] = { 6, 4, 4, 2 }, deep_narrowing[] = { 6, 2, 3, 3, 2 };
+
+static bool narrows(const gpb_resident *w, int64_t all)
+{
+    enum { LEAST = 4096 };
+    const gpb_triangular *t = w->triangular;
+    return t && !w->inverts && t->solves && t->side == 'L' && min(all, t->m) >= LEAST
+           && all <= 2 * t->m;
+}
+
+gpb_resident_panels gpb_resident_cut(const gpb_resident *w)
+{
+    enum { DEEP = 6144, SHARES = 16 };
+    const int64_t all = gpb_resident_by_rows(w) ? gpb_resident_b_rows(w) : gpb_resident_b_cols(w);
+    const int64_t panel = usual_panel(w, all);
+    const bool unequal = narrows(w, all), deep = w->system.a.n >= DEEP;
+    const int8_t *share = deep ? deep_narrowing : narrowing;
+    gpb_resident_panels to = { 0 };
+    for (int64_t at = 0; at < all;) {
+        to.first[to.count] = at;
+        at += unequal ? round_up(ceil_div(all * share[to.count], SHARES), 64) : panel;
+        to.count++;
+    }
+    to.first[to.count] = all;
+    return to;
 }
 
 /* The last block is what the link does behind the computation: a sixteenth. Smaller blocks than a triangle's

@@ -49,10 +49,14 @@ static inline bool gpb_resident_inverts_lu(const gpb_resident *work)
 }
 /* TRSM and TRMM from the right: rows of B are independent, where else columns are. */
 bool gpb_resident_by_rows(const gpb_resident *work);
-/* Columns of B, or rows, that are computed together and go home while others are computed, if home is the
-   host. They make at most so many panels. */
+/* Panels of B's columns, or rows, that are computed together and go home while others are computed, if home is
+   the host: panel x is [first[x], first[x + 1]). */
 enum { GPB_RESIDENT_PANELS = 8 };
-int64_t gpb_resident_panel(const gpb_resident *work);
+typedef struct gpb_resident_panels {
+    int count;
+    int64_t first[GPB_RESIDENT_PANELS + 1];
+} gpb_resident_panels;
+gpb_resident_panels gpb_resident_cut(const gpb_resident *work);
 /* The order of the triangles on the diagonal that TRMM by levels begins with. */
 int64_t gpb_resident_level(const gpb_resident *work);
 /* Rows and columns of B; 0 columns if there is none. */

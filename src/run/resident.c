@@ -79,22 +79,20 @@ static gpb_carry_matrix rows_of(const gpb_residence *r, const gpb_carry_matrix *
 }
 
 /* Columns or rows of B that are computed together: all, unless they come and go meanwhile. */
-static int64_t panel_of(const gpb_residence *r)
+static gpb_resident_panels panels_of(const gpb_residence *r)
 {
     const int64_t all = gpb_resident_by_rows(r->work) ? gpb_resident_b_rows(r->work)
                                                       : gpb_resident_b_cols(r->work);
-    return r->on_host ? gpb_resident_panel(r->work) : max(1, all);
+    return r->on_host ? gpb_resident_cut(r->work) : (gpb_resident_panels){ all > 0, { 0, all } };
 }
 
 /* TRSM and TRMM from the right go through the triangle once for each panel of B's rows. Returns the number of
    panels. */
 static int panels_of_rows(const gpb_residence *r, const gpb_carry_matrix *b, gpb_carry_matrix *to)
 {
-    const int64_t panel = panel_of(r);
-    int count = 0;
-    for (int64_t first = 0; first < b->rows; first += panel)
-        to[count++] = rows_of(r, b, first, min(first + panel, b->rows));
-    return count;
+    const gpb_resident_panels panels = panels_of(r);
+    for (int x = 0; x < panels.count; x++) to[x] = rows_of(r, b, panels.first[x], panels.first[x + 1]);
+    return panels.count;
 }
 
 /* The first of them comes first, and the triangle behind it. */
@@ -114,7 +112,7 @@ static int rows_by_need(const gpb_residence *r, const gpb_carry_matrix of[2],
 static int by_need(const gpb_residence *r, const gpb_carry_matrix of[2], gpb_carry_matrix to[GPB_CARRY_MOST])
 {
     if (gpb_resident_by_rows(r->work)) return rows_by_need(r, of, to);
-    const int64_t n = of[0].cols, cols = of[1].cols, panel = min(cols, panel_of(r));
+    const int64_t n = of[0].cols, cols = of[1].cols, panel = panels_of(r).first[1];
     const int64_t cuts[] = { n, 3 * n / 4, n / 2, 0 };
     const bool forwards = gpb_triangular_forwards(r->work->triangular);
     int count = 0;
@@ -236,16 +234,17 @@ static void divide(gpb_residence *r)
 {
     const bool by_rows = gpb_resident_by_rows(r->work);
     gpb_triangular t = *r->work->triangular;
-    const int64_t cols = t.n, all = by_rows ? t.m : cols, panel = panel_of(r);
+    const gpb_resident_panels panels = panels_of(r);
+    const int64_t cols = t.n;
     t.a = gpb_pointer(r->of_a);
     t.lda = r->lda;
     t.ldb = r->ldb;
-    for (int64_t first = 0, panels = 0; first < all; first += panel) {
-        const int64_t i = by_rows ? first : 0, j = by_rows ? 0 : first, last = min(first + panel, all);
+    for (int x = 0; x < panels.count; x++) {
+        const int64_t first = panels.first[x], last = panels.first[x + 1];
+        const int64_t i = by_rows ? first : 0, j = by_rows ? 0 : first;
         t.b = gpb_pointer(r->of_b + (CUdeviceptr)(i + j * r->ldb) * r->element);
         *(by_rows ? &t.m : &t.n) = last - first;
-        panels++;
-        if (by_rows && r->by_need) r->wanted = (int)min(panels + !r->a_stays, r->up.count);
+        if (by_rows && r->on_host) r->wanted = min(x + 1 + !r->a_stays, r->up.count);
         if (t.solves || r->of_b == r->b) {
             gpb_resident_triangular(r, &t);
         } else {
@@ -254,7 +253,7 @@ static void divide(gpb_residence *r)
             was.ldb = r->ld;
             gpb_resident_multiply_levels(r, &t, &was);
         }
-        send_home(r, by_rows ? panels * cols : last);
+        send_home(r, by_rows ? (x + 1) * cols : last);
     }
 }
 
@@ -280,18 +279,19 @@ static void fetch_results(gpb_residence *r)
 static void solve(gpb_residence *r, gpb_system *system, const gpb_lapack_parts *parts)
 {
     const gpb_resident *w = r->work;
-    const int64_t of_a = w->factors ? w->system.a.n : 0, panel = panel_of(r);
+    const int64_t of_a = w->factors ? w->system.a.n : 0;
+    const gpb_resident_panels panels = panels_of(r);
     const bool lu_home = w->factors && gpb_factor_is_lu(&w->system.a)
                          && r->up.matrix[0].place == GPB_PLACE_HOST;
     if (lu_home) fetch_results(r);
     if (lu_home && r->found != GPB_NO_INFO) return;
     if (lu_home && !r->result && !r->why) r->result = gpb_carry_release(&r->down, of_a);
     char *b = system->b;
-    for (int64_t first = 0; first < w->system.nrhs; first += panel) {
+    for (int x = 0; x < panels.count; x++) {
+        const int64_t first = panels.first[x], last = panels.first[x + 1];
         system->b = b + (size_t)(first * r->ldb) * r->element;
-        system->nrhs = min(panel, w->system.nrhs - first);
+        system->nrhs = last - first;
         gpb_lapack_solve(system, parts);
-        const int64_t last = first + system->nrhs;
         if (r->releases) gpb_resident_release(r, of_a + last);
         else if (lu_home || !w->factors) send_home(r, of_a + last);
     }
@@ -330,9 +330,11 @@ static void finish_columns(const gpb_residence *r, const gpb_triangular *t, int6
 /* The same from the right: whole panels of rows are home, and some columns of the next one. */
 static void finish_rows(const gpb_residence *r, const gpb_triangular *t, int64_t done)
 {
-    int64_t first = t->n ? done / t->n * panel_of(r) : 0;
+    const gpb_resident_panels panels = panels_of(r);
+    const int home = t->n ? (int)(done / t->n) : 0;
+    int64_t first = panels.first[home];
     if (t->n && done % t->n) {
-        const int64_t rows = min(panel_of(r), t->m - first);
+        const int64_t rows = panels.first[home + 1] - first;
         const gpb_triangular begun = gpb_triangular_rows(t, first, rows);
         finish_columns(r, &begun, done % t->n);
         first += rows;

@@ -292,9 +292,13 @@ static void panels_of_b(void **state)
                                            .m = left ? order : others, .n = left ? others : order,
                                            .alpha = 1, .lda = order, .ldb = left ? order : others };
                 const gpb_resident work = gpb_resident_of_triangular(&t);
-                const int64_t panel = gpb_resident_panel(&work);
+                const gpb_resident_panels panels = gpb_resident_cut(&work);
                 assert_true(gpb_resident_by_rows(&work) == !left);
-                assert_true(panel % 64 == 0 && panel * GPB_RESIDENT_PANELS >= others);
+                assert_in_range(panels.count, 1, GPB_RESIDENT_PANELS);
+                assert_int_equal(panels.first[0], 0);
+                for (int x = 0; x < panels.count; x++)
+                    assert_true(panels.first[x] % 64 == 0 && panels.first[x] < panels.first[x + 1]);
+                assert_int_equal(panels.first[panels.count], others);
             }
 }
 
