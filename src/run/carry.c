@@ -134,7 +134,8 @@ static CUresult queue(gpb_carry *c, int64_t end, bool *busy)
         if (x->place != GPB_PLACE_HOST) {
             /* Chunks before it must not be overtaken in the count. */
             if (c->up ? c->moved < c->queued : !may_write(c)) return result;
-            const int64_t most = clamp(c->queued, columns_of(x, FIRST_DIRECT), columns_of(x, MOST_DIRECT));
+            const int64_t most = clamp(x->at_once ? x->cols : c->queued, columns_of(x, FIRST_DIRECT),
+                                       columns_of(x, MOST_DIRECT));
             const int64_t piece = c->up ? min(last, col + most) : last;
             result = copy_direct(c, x, col, piece);
             if (result) return result;

@@ -126,8 +126,18 @@ bool gpb_residence_provide_before_kept(gpb_residence *r)
     return r->panel_width != NULL;
 }
 
+/* Some of the launches count arrivals or lower INFO. Of TRSM those for one column do, which a panel of B in
+   the host's memory may be; to send the words takes 10 us. */
+static bool has_words(const gpb_residence *r)
+{
+    const gpb_triangular *t = r->work->triangular;
+    if (!t || r->work->inverts) return true;
+    return t->solves && (r->on_host || (t->side == 'L' ? t->n : t->m) == 1);
+}
+
 CUresult gpb_residence_begin(gpb_residence *r)
 {
+    if (!has_words(r)) return CUDA_SUCCESS;
     const gpb_factor *f = &r->work->system.a;
     const int32_t start[2] = { GPB_NO_INFO, 0 };
     const size_t slots = (size_t)(2 * GPB_PANEL_BLOCKS(f->m) * GPB_PANEL_SLOT_BYTES);
