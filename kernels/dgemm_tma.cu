@@ -6,8 +6,8 @@ GPB_MAPPED_STEP(d, dmma_tma, 32, 64)
 GPB_MAPPED_STEP(d, dmma_tma_half, 32, 32)
 GPB_MAPPED_STEP(d, dmma_tma_small, 32, 16)
 GPB_MAPPED_STEP(d, dmma_tma_tiny, 16, 16)
-GPB_MAPPED_STEP(d, dmma_tma_thin, 16, 16)
-GPB_MAPPED_STEP(d, dmma_tma_flat, 16, 16)
+GPB_MAPPED_STEP(d, dmma_tma_thin, 16, 16, 4)
+GPB_MAPPED_STEP(d, dmma_tma_flat, 16, 16, 4)
 GPB_MAPPED_STEP(d, dmma_tma_quarter, 32, 32)
 
 #define GPB_MINE_dgemm_tma ~, KEEP

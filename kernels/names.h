@@ -60,13 +60,12 @@ enum gpb_form {
    STREAM_K     divides the k of a launch's first tiles evenly among the blocks of a round (ffma/streamk.cuh)
    CUTS_TAIL    a SLICED kernel that cuts the tiles of its last, incomplete round along k (sliced/work.cuh)
    LONG_CHAINS  sums its whole k in one chain of FMAs, so cutting k makes it more accurate
-   SHARED_CHAINS  both STREAM_K and LONG_CHAINS
    PAIRS        a MAPPED kernel whose blocks come in clusters of two, with tiles side by side: each fetches
                 half of their part of op(A) for both
    WHOLE        computes all of C and never a triangle alone, for which its loop has no registers */
 enum gpb_cap {
     GPB_CAP_NONE = 0, GPB_CAP_STREAM_K = 1, GPB_CAP_CUTS_TAIL = 2, GPB_CAP_LONG_CHAINS = 4, GPB_CAP_PAIRS = 8,
-    GPB_CAP_WHOLE = 16, GPB_CAP_SHARED_CHAINS = GPB_CAP_STREAM_K | GPB_CAP_LONG_CHAINS
+    GPB_CAP_WHOLE = 16
 };
 
 /* LAUNCH. m, n >= 1 because a grid cannot be empty. k may be 0. block and smem of GEMM and SLICED: the row's

@@ -5,8 +5,8 @@
 GPB_MAPPED_STEP(z, dmma_tma, 32, 32)
 GPB_MAPPED_STEP(z, dmma_tma_small, 32, 16)
 GPB_MAPPED_STEP(z, dmma_tma_tiny, 16, 16)
-GPB_MAPPED_STEP(z, dmma_tma_thin, 16, 16)
-GPB_MAPPED_STEP(z, dmma_tma_flat, 16, 16)
+GPB_MAPPED_STEP(z, dmma_tma_thin, 16, 16, 4)
+GPB_MAPPED_STEP(z, dmma_tma_flat, 16, 16, 4)
 
 #define GPB_MINE_zgemm_tma ~, KEEP
 #include "kernels/mapped/instance.cuh"

@@ -26,12 +26,14 @@ constexpr int GPB_MAPPED_PRODUCER = 128;
 /* k of a slab. */
 template <class T> constexpr int GPB_MAPPED_SLAB = GPB_MAPPED_LINE / sizeof(T);
 
+/* CHAIN > 0: sums of so many stages are added up. A warp that waits for memory has the time, and its few sums
+   have registers. */
 template <class T, int BM_, int BN_, int BK_, int STAGES_, int THREADS_, int SMEM, unsigned CAPS, int WM_,
-          int WN_>
+          int WN_, int CHAIN_ = 0>
 struct gpb_mapped_shape {
     using type = T;
     static constexpr int BM = BM_, BN = BN_, BK = BK_, STAGES = STAGES_, THREADS = THREADS_, WM = WM_,
-                         WN = WN_, SHARERS = CAPS & GPB_CAP_PAIRS ? 2 : 1;
+                         WN = WN_, CHAIN = CHAIN_, SHARERS = CAPS & GPB_CAP_PAIRS ? 2 : 1;
     static constexpr bool STREAM_K = CAPS & GPB_CAP_STREAM_K;
     static constexpr int HIGH = gpb_lanes<T, GPB_MAPPED_K, GPB_MAPPED_K>::HIGH;
     static constexpr int MB = WM / HIGH, NB = WN / 8, WARPS = BM / WM * (BN / WN);
@@ -251,6 +253,8 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
     constexpr int HELD = HOLD_A ? shape::MB : shape::NB, PASSING = HOLD_A ? shape::NB : shape::MB;
     constexpr int HOLD = HOLD_A ? 8 : 4, PASS = HOLD_A ? 4 : 8;
     static_assert(PASSING % 2 == 0, "a slab begins where its two buffers do");
+    constexpr int CHAIN = shape::CHAIN;
+    [[maybe_unused]] double total[CHAIN ? shape::NB : 1][CHAIN ? 4 * shape::MB : 1] = {};
     double held[2][HELD][HOLD], passing[2][PASS];
     auto hold = [&](double (&to)[HELD][HOLD], unsigned slab) __attribute__((always_inline)) {
 #pragma unroll
@@ -299,7 +303,10 @@ static __device__ __forceinline__ void gpb_mapped_multiply(double (&sum)[shape::
             if (half == 1) ring.release(read);
             slab = next;
         }
+        if constexpr (CHAIN > 0)
+            if (left % CHAIN == 1) gpb_bank(total, sum);       /* and so behind the last one */
     }
+    if constexpr (CHAIN > 0) gpb_bank(sum, total);
 }
 
 /* Stores a warp's sums. Not ADD: beta is 0. WHOLE: all of the tile is in C, whose vectors are aligned, so
@@ -505,9 +512,10 @@ template <class shape> static __device__ __forceinline__ void gpb_mapped(const g
     if (shape::SHARERS > 1) gpb_cluster_sync();        /* the other block may still arrive at our barriers */
 }
 
-/* A step: a row of gemm.def with the part of a tile that a warp multiplies. */
-#define GPB_MAPPED_STEP(p, name, wm, wn)                                                                  \
-    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, unsigned CAPS>                   \
-    using gpb_##p##_##name = gpb_mapped_shape<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, CAPS, wm, wn>;
+/* A step: a row of gemm.def with the part of a tile that a warp multiplies, and CHAIN. */
+#define GPB_MAPPED_STEP(p, name, ...)                                                   \
+    template <int BM, int BN, int BK, int STAGES, int THREADS, int SMEM, unsigned CAPS> \
+    using gpb_##p##_##name                                                              \
+        = gpb_mapped_shape<gpb_type_##p, BM, BN, BK, STAGES, THREADS, SMEM, CAPS, __VA_ARGS__>;
 
 #endif
