@@ -60,6 +60,7 @@ GPUBLAS_VERIFY=1 corner 2 device
 corner 4 ending
 FAKECUDA_CAPTURE=1 corner 1 graph
 GPUBLAS_KERNEL=dmma_tma_quarter corner 1 joined 704
+for n in 300 1026; do corner 1 column $n; done
 for devices in 0 all; do FAKECUDA_DEVICES=2 GPUBLAS_DEVICES=$devices corner 2 queued 1; done
 for rule in cuLaunchKernel:5 cuLaunchKernelEx:{1,20} cuMemcpy2DAsync:{1,5,40} cuStreamWaitEvent:9 \
     cuStreamSynchronize:7 cuEventRecord:30; do

@@ -279,12 +279,41 @@ static void queued(int number)
     tell(inverted, "INFO of trtri behind the program's work");
 }
 
+/* TRSM with one column, which counts arrivals, on the device and behind calls that have counted others: from
+   the left a triangle with twos on the diagonal and ones below it, from the right its transpose. */
+static void column(int n)
+{
+    const size_t bytes = sizeof(double) * (size_t)n * (size_t)n;
+    double *a = room(bytes), *b = room(sizeof *b * (size_t)n);
+    unsigned long long there[2];
+    const int unit = 1;
+    int right = 1;
+    device_enter();
+    for (int j = 0; j < n; j++)
+        for (int i = j; i < n; i++) a[i + (size_t)j * (size_t)n] = i == j ? 2 : 1;
+    if (device_alloc(&there[0], bytes) || device_alloc(&there[1], sizeof *b * (size_t)n)) exit(101);
+    device_copy_to(there[0], a, bytes);
+    double *on_a = (double *)(uintptr_t)there[0], *on_b = (double *)(uintptr_t)there[1];
+    for (int call = 0; call < 4; call++) {
+        for (int i = 0; i < n; i++) b[i] = i + 2;      /* of ones */
+        device_copy_to(there[1], b, sizeof *b * (size_t)n);
+        if (call % 2) dtrsm_("R", "L", "T", "N", &unit, &n, &one, on_a, &n, on_b, &unit, 1, 1, 1, 1);
+        else dtrsm_("L", "L", "N", "N", &n, &unit, &one, on_a, &n, on_b, &n, 1, 1, 1, 1);
+        device_copy_from(b, there[1], sizeof *b * (size_t)n);
+        for (int i = 0; i < n; i++) right &= b[i] == 1;
+    }
+    tell(right, "trsm of one column on the device");
+    free(a);
+    free(b);
+}
+
 int main(int argc, char **argv)
 {
     static const struct { const char *name; void (*run)(int); } what[] = {
         { "transposed", transposed }, { "both", both },     { "tall", tall },     { "refined", refined },
         { "pivots", pivots },         { "nothing", nothing }, { "device", device }, { "ending", ending },
-        { "graph", graph },           { "queued", queued },   { "joined", joined } };
+        { "graph", graph },           { "queued", queued },   { "joined", joined },
+        { "column", column } };
     for (size_t i = 0; argc > 1 && i < sizeof what / sizeof *what; i++) {
         if (strcmp(what[i].name, argv[1])) continue;
         what[i].run(argc > 2 ? atoi(argv[2]) : 0);
