@@ -3,6 +3,8 @@
    costs. */
 #include "dispatch/decide.h"
 
+#include <math.h>
+
 #include "dispatch/cost.h"
 #include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
@@ -103,10 +105,12 @@ static bool panels_of_fastest(gpb_plan *plan, const gpb_call *call, const gpb_fa
         plan->fallback = best.fallback;
         plan->splits = best.splits;
         plan->streamk = best.streamk;
-        const double kernels_s = gpb_call_apart(call) * best.seconds;
-        if (!plan->kernel || !gpb_panels_choose(plan, call, facts, kernels_s)) continue;
-        plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, kernels_s);
-        plan->usual_s = gpb_panels_usual_s(plan, call, facts, kernels_s);
+        if (!plan->kernel) continue;
+        const gpb_predict_kernels kernels
+            = gpb_predict_kernels_of(plan->kernel, gpb_call_apart(call) * best.seconds, call, facts);
+        if (!gpb_panels_choose(plan, call, facts, &kernels)) continue;
+        plan->gpu_s = facts->learnt.gpu_ratio * gpb_predict_run(plan, call, facts, &kernels, INFINITY);
+        plan->usual_s = gpb_panels_usual_s(plan, call, facts, &kernels);
         return true;
     }
     return false;

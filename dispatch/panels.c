@@ -291,7 +291,8 @@ static int64_t widest(gpb_plan *plan, const gpb_call *call, const gpb_facts *fac
 
 /* The seconds by which panels that do not all fit are compared: the busiest of link and kernels, a tenth of
    the others because they get in each other's way, and the launches for each block and panel of k. */
-static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                    const gpb_predict_kernels *kernels)
 {
     const gpb_traffic t = gpb_predict_traffic(plan, call, facts);
     const double up = gpb_predict_up(&t, facts), down = gpb_predict_down(&t, facts), busiest = max(up, down);
@@ -299,12 +300,14 @@ static double worth(const gpb_plan *plan, const gpb_call *call, const gpb_facts 
     double launches = (double)ceil_div(call->batch, plan->group) * steps;
     for (int x = 0; x < GPB_C; x++)
         launches *= (double)ceil_div(gpb_call_extent(call, x), plan->panel[x].extent);
-    return max(busiest, kernels_s) + 0.1 * (up + down + kernels_s) + launches * facts->link.call_s;
+    return max(busiest, kernels->seconds) + 0.1 * (up + down + kernels->seconds)
+           + launches * facts->link.call_s;
 }
 
 /* Tries all depths and heights by halves, each with the widest column block. These are a few hundred
    candidates at most, for a call that takes seconds. */
-static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                const gpb_predict_kernels *kernels)
 {
     gpb_plan best = { 0 };
     double best_s = INFINITY;
@@ -317,7 +320,7 @@ static bool cut(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, do
             if (nc == 0) continue;
             set_extent(plan, GPB_B, even(call->n, nc));
             if (!fits(plan, call, facts)) set_extent(plan, GPB_B, nc);    /* fewer tiles may use Stream-K */
-            double seconds = worth(plan, call, facts, kernels_s);
+            double seconds = worth(plan, call, facts, kernels);
             if (seconds < best_s) {
                 best = *plan;
                 best_s = seconds;
@@ -366,12 +369,14 @@ static bool takes_no_strips(const gpb_kernel *kernel, const gpb_call *call, cons
 /* Cuts k where a strip unlocks fewer tiles than there are multiprocessors: into as many parts as give each of
    them a block in the largest launch, or twice as many, because other launches are smaller. Each part keeps
    some k (512), so that adding the parts up stays small beside it. `next` has strips, and gets the number of
-   parts that is predicted to be best, perhaps none. Returns the seconds of that. */
-static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+   parts that is predicted to be best, perhaps none. Returns the seconds of that, exactly if they are less
+   than `limit_s`. */
+static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts,
+                   const gpb_predict_kernels *kernels, double limit_s)
 {
     enum { MOST = 16, LEAST_K = 512 };
     const gpb_kernel *kernel = next->kernel;
-    double best_s = gpb_predict_run(next, call, facts, kernels_s);
+    double best_s = gpb_predict_run(next, call, facts, kernels, limit_s);
     if (!next->streamk || next->splits > 1 || kernel->form != GPB_FORM_MAPPED) return best_s;
     const double tiles = (double)launch_elements(next) / ((double)kernel->bm * kernel->bn);
     int splits = 2;
@@ -381,7 +386,7 @@ static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts,
         cut.splits = splits;
         cut.streamk = false;
         if (!fits(&cut, call, facts)) break;
-        const double seconds = gpb_predict_run(&cut, call, facts, kernels_s);
+        const double seconds = gpb_predict_run(&cut, call, facts, kernels, limit_s);
         if (seconds >= best_s) continue;
         *next = cut;
         best_s = seconds;
@@ -393,7 +398,8 @@ static double fill(gpb_plan *next, const gpb_call *call, const gpb_facts *facts,
    the way home overlap: whatever is predicted to end first. Strips of both let C go home from the beginning;
    strips of B alone need fewer launches. A C in place is one tile with panels of k, so that after a failure
    or a flagged block there is just one tile to repair. */
-static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                    const gpb_predict_kernels *kernels)
 {
     const bool padded = takes_no_strips(plan->kernel, call, facts);
     const bool c_in_place = gpb_where_is(facts, GPB_C, GPB_PLACE_DEVICE);
@@ -404,7 +410,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
         || plan->kc < call->k)
         return;
     gpb_plan best = *plan;
-    double best_s = gpb_predict_run(plan, call, facts, kernels_s);
+    double best_s = gpb_predict_run(plan, call, facts, kernels, INFINITY);
     const int64_t longest = c_in_place ? 0 : max(mc, nc);
     for (int64_t strip = GRAIN; strip < longest; strip *= 2)
         for (int whole_a = 0; whole_a < 2; whole_a++) {
@@ -414,7 +420,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
             const int64_t strips = ceil_div(mc, next.panel[GPB_A].strip)
                                    + ceil_div(nc, next.panel[GPB_B].strip);
             if (strips > MAX_STRIPS || !fits(&next, call, facts)) continue;
-            const double seconds = fill(&next, call, facts, kernels_s);
+            const double seconds = fill(&next, call, facts, kernels, best_s);
             if (seconds < best_s) {
                 best = next;
                 best_s = seconds;
@@ -426,7 +432,7 @@ static void overlap(gpb_plan *plan, const gpb_call *call, const gpb_facts *facts
         next.kc = min(call->k, rounded_up(ceil_div(call->k, steps), GRAIN));
         next.splits = plan->splits > steps ? (int)(plan->splits / steps) : 1;
         if (!fits(&next, call, facts)) continue;
-        double seconds = gpb_predict_run(&next, call, facts, kernels_s);
+        double seconds = gpb_predict_run(&next, call, facts, kernels, best_s);
         if (seconds < best_s) {
             best = next;
             best_s = seconds;
@@ -458,13 +464,14 @@ static gpb_facts usual(const gpb_facts *facts)
 }
 
 double gpb_panels_usual_s(const gpb_plan *plan, const gpb_call *call, const gpb_facts *measured,
-                          double kernels_s)
+                          const gpb_predict_kernels *kernels)
 {
     const gpb_facts facts = usual(measured);
-    return gpb_predict_run(plan, call, &facts, kernels_s);
+    return gpb_predict_run(plan, call, &facts, kernels, INFINITY);
 }
 
-bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *measured, double kernels_s)
+bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *measured,
+                       const gpb_predict_kernels *kernels)
 {
     const gpb_facts always = usual(measured), *facts = &always;
     const int64_t longest = GPB_PLAN_LONGEST_COLUMN / (int64_t)gpb_call_element(call);
@@ -477,7 +484,7 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     plan->kc = call->k;
     plan->group = call->batch;
     if (fits_with_wide(plan, call, facts)) {
-        if (!gpb_call_solves(call)) overlap(plan, call, facts, kernels_s);
+        if (!gpb_call_solves(call)) overlap(plan, call, facts, kernels);
         in_groups(plan, call, facts);
         return true;
     }
@@ -496,11 +503,11 @@ bool gpb_panels_choose(gpb_plan *plan, const gpb_call *call, const gpb_facts *me
     less.gpu.bytes -= less.gpu.bytes / 32;
     gpb_plan again = *plan;
     /* What fits into less may not fit into more: Stream-K gets memory by what there is (gpb_streamk_fits). */
-    if (!cut(plan, call, &less, kernels_s) || !fits(plan, call, facts)) {
+    if (!cut(plan, call, &less, kernels) || !fits(plan, call, facts)) {
         *plan = again;
-        if (!cut(plan, call, facts, kernels_s)) return false;
+        if (!cut(plan, call, facts, kernels)) return false;
     }
-    overlap(plan, call, facts, kernels_s);
+    overlap(plan, call, facts, kernels);
     measure(plan, call, facts);
     return true;
 }

@@ -2,7 +2,8 @@
 /* The prediction; see predict.h. It goes through the same schedule as the run. */
 #include "dispatch/predict.h"
 
-#include "dispatch/cost.h"
+#include <math.h>
+
 #include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
 #include "dispatch/schedule.h"
@@ -171,26 +172,38 @@ static double tile_s(const gpb_kernel_cost *whole, const gpb_move *move, const g
     return gpb_call_apart(call) * gpb_cost_seconds(&part, plan->splits);
 }
 
-/* Follows the link's two directions and the kernels: for each move, when each is done with it. */
-double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts, double kernels_s)
+gpb_predict_kernels gpb_predict_kernels_of(const gpb_kernel *kernel, double seconds, const gpb_call *call,
+                                           const gpb_facts *facts)
+{
+    gpb_predict_kernels kernels = { .seconds = seconds };
+    if (kernel->form == GPB_FORM_MAPPED) kernels.cost = gpb_kernel_pick_cost(kernel, call, facts);
+    return kernels;
+}
+
+/* Follows the link's two directions and the kernels: for each move, when each is done with it. Launches are
+   mostly of equal rectangles, so what one takes holds for the next. */
+double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_facts *facts,
+                       const gpb_predict_kernels *kernels, double limit_s)
 {
     const bool reads = gpb_call_multiplies(call);
     const bool fetches_c = call->beta != 0 && gpb_where_is(facts, GPB_C, GPB_PLACE_ELSEWHERE);
     const double element = (double)gpb_call_element(call), floor_s = gpb_predict_link(plan, call, facts);
     const double depth = reads ? (double)call->k : 1;
     const double work = (double)call->m * (double)call->n * (double)call->batch * depth;
-    if (moves_of(call, plan) > MAX_MOVES) return max(floor_s, kernels_s + facts->link.call_s) * 1.05;
+    if (moves_of(call, plan) > MAX_MOVES) return max(floor_s, kernels->seconds + facts->link.call_s) * 1.05;
     gpb_schedule_cursor cursor = gpb_schedule_begin(call, plan);
     gpb_traffic traffic = gpb_predict_traffic(plan, call, facts);
     traffic.up[GPB_C] = 0;
     const double up_end = gpb_predict_up(&traffic, facts);
     double up = 0, run = 0, down = 0, last_bytes = 0;
     int64_t tiles = 0;
-    gpb_kernel_cost whole;
+    gpb_region same = { 0 };             /* the last launch's rectangle, depth and seconds */
+    int64_t same_depth = 0;
+    double same_s = 0;
     const bool rounds = reads && plan->kernel->form == GPB_FORM_MAPPED && moves_of(call, plan) > 2;
-    if (rounds) whole = gpb_kernel_pick_cost(plan->kernel, call, facts);
     for (const gpb_move *move; (move = gpb_schedule_next(&cursor));) {
         const gpb_region *t = &move->tile;
+        if (facts->link.call_s + max(max(run, up), down) >= limit_s) return INFINITY;
         if (move->reads) bring_s(move, plan, call, facts, &up);
         if (brings_triangle(move, plan, call)) run = max(run, up) + MIRROR_S;
         if (t->rows == 0) continue;
@@ -198,7 +211,12 @@ double gpb_predict_run(const gpb_plan *plan, const gpb_call *call, const gpb_fac
         if (fetches_c && move->first)
             up += gpb_cost_link(element * elements, facts->where[GPB_C].place, true, facts);
         const double share = elements * (reads ? (double)move->depth : 1) / work;
-        run = max(run, up) + (rounds ? tile_s(&whole, move, plan, call, share) : kernels_s * share);
+        const bool again = t->rows == same.rows && t->cols == same.cols && t->members == same.members
+                           && move->depth == same_depth;
+        if (rounds && !again) same_s = tile_s(&kernels->cost, move, plan, call, share);
+        same = *t;
+        same_depth = move->depth;
+        run = max(run, up) + (rounds ? same_s : kernels->seconds * share);
         if (tiles++) run += gpb_call_products(call) * launch_s(plan, rounds ? 0 : (double)move->depth);
         if (!move->last) continue;
         last_bytes = element * elements;

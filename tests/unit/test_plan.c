@@ -1151,6 +1151,23 @@ static void rounds(void **state)
     assert_true(cut.splits * tiles > 0.9 * h200->gpu.sms && cut.usual_s < as_told.usual_s);
 }
 
+/* A prediction that is given up because it reaches the limit does not fall below it; else it is exact. */
+static void limits(void **state)
+{
+    (void)state;
+    for (int x = 0; x < 4 * GPB_TYPES; x++) {
+        gpb_call call = gemm(512 << x / GPB_TYPES, 1024, 2048);
+        call.type = (enum gpb_type)(x % GPB_TYPES);
+        const gpb_plan plan = ask(call, *h200, (gpb_policy){ 0 });
+        assert_true(plan.gpu);
+        const gpb_predict_kernels kernels = gpb_predict_kernels_of(plan.kernel, 1e-4, &call, h200);
+        const double exact = gpb_predict_run(&plan, &call, h200, &kernels, INFINITY);
+        assert_true(gpb_predict_run(&plan, &call, h200, &kernels, nextafter(exact, INFINITY)) == exact);
+        for (double share = 0; share <= 1; share += 0.125)
+            assert_true(gpb_predict_run(&plan, &call, h200, &kernels, share * exact) >= share * exact);
+    }
+}
+
 /* Of a triangle each element is in one tile, and of what lies outside only the rest of the diagonal's tiles.
    If A and B are one matrix it comes once, and every strip of B is one of A's that has come. So do the two
    matrices of SYR2K, which are of use for either side. */
@@ -1287,6 +1304,7 @@ int main(int count, char **arguments)
         cmocka_unit_test(triangles), cmocka_unit_test(triangles_in_place), cmocka_unit_test(joined_products),
         cmocka_unit_test(copies_along_the_edge),
         cmocka_unit_test(short_chains),
+        cmocka_unit_test(limits),
         cmocka_unit_test(same_bits),
         cmocka_unit_test(rooms_of_solvers),
     };
