@@ -166,6 +166,9 @@ int bench_overhead(const bench_options *options)
 {
     static const int sizes[] = { 4, 16, LARGEST };
     enum { STATES = sizeof states / sizeof *states, SIZES = sizeof sizes / sizeof *sizes };
+    /* Where the host takes 33 us for 64 and not 18, the library tries that size on the GPU
+       (dispatch/README.md: three times at most). */
+    enum { TRIES = 3 };
     FILE *csv = bench_csv(
         options->csv,
         "state,n,calls_a_block,blocks,direct_ns,direct_least_ns,library_ns,library_least_ns,overhead_ns,"
@@ -181,7 +184,7 @@ int bench_overhead(const bench_options *options)
                 faults++;
                 break;
             }
-            bool bad = !(r.worst <= 1) || r.gpu_calls > 0 || (states[i].started && !r.libcuda);
+            bool bad = !(r.worst <= 1) || r.gpu_calls > TRIES || (states[i].started && !r.libcuda);
             faults += bad;
             printf(
                 "%-8s %2d^3: %8.1f ns directly, %8.1f through the library, %6.1f more (%.1f..%.1f), %s%s\n",
