@@ -190,6 +190,7 @@ static __device__ __forceinline__ double2 gpb_sum(double2 x, double2 y)
 {
     return make_double2(gpb_sum(x.x, y.x), gpb_sum(x.y, y.y));
 }
+
 /* total += sum, sum = 0: where a chain of FMAs ends and the next one begins. */
 template <class T, int N, int M>
 static __device__ __forceinline__ void gpb_bank(T (&total)[N][M], T (&sum)[N][M])

@@ -99,7 +99,7 @@ gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_operand_view &side_a,
         }
         if constexpr (CHAIN > 0)
             if (left == 1 || (k_tiles - left) % CHAIN == CHAIN - 1)
-                gpb_move_sum(total, acc);
+                gpb_bank(total, acc);
     }
     /* Never used. They keep the last round's reads, so that all rounds are alike. */
     if constexpr (LATE) {
@@ -107,7 +107,7 @@ gpb_ffma_loop(float (&acc)[TN][TM], float *ring, const gpb_operand_view &side_a,
         gpb_pin(b[0]);
     }
     if constexpr (CHAIN > 0)
-        gpb_move_sum(acc, total);
+        gpb_bank(acc, total);
 }
 
 /* Computes a tile, or a part of its k. CHAIN: see gpb_ffma_loop. */

@@ -58,19 +58,6 @@ static __device__ __forceinline__ void gpb_outer_snake(float (&acc)[TN][TM], con
         }
 }
 
-/* to += from, and from = 0. */
-template <int TM, int TN>
-static __device__ __forceinline__ void gpb_move_sum(float (&to)[TN][TM], float (&from)[TN][TM])
-{
-#pragma unroll
-    for (int s = 0; s < TN; s++)
-#pragma unroll
-        for (int r = 0; r < TM; r++) {
-            to[s][r] = __fadd_rn(to[s][r], from[s][r]);
-            from[s][r] = 0;
-        }
-}
-
 /* Sums of MEMBERS threads in shared memory. Parts of complex numbers lie apart: see gpb_gather_groups. */
 template <class R, int MEMBERS> struct gpb_apart {
     R *at;
