@@ -53,6 +53,8 @@ bool gpb_resident_by_rows(const gpb_resident *w)
    H100). It pays to have more of them where they come up meanwhile, too. A panel of TRSM should not take much
    longer than the next one's way: of order 8192 (d, H200) 2048 columns took 25.4 to 26.2 ms in all and 1024
    26.3 to 28.0, but of TRMM 24.6 to 25.2 and 21.9 to 22.4. */
+enum { PANEL_GRAIN = 64 };         /* panels begin where tensor copies can read them */
+
 static int64_t usual_panel(const gpb_resident *w, int64_t all)
 {
     enum { LEAST = 2048, LEAST_UP = 1024 };
@@ -60,7 +62,7 @@ static int64_t usual_panel(const gpb_resident *w, int64_t all)
     const int64_t least = !up                       ? LEAST
                           : !w->triangular->solves ? LEAST_UP
                                                    : clamp(w->system.a.n / 4, LEAST_UP, LEAST);
-    return round_up(max(least, ceil_div(all, GPB_RESIDENT_PANELS)), 64);
+    return round_up(max(least, ceil_div(all, GPB_RESIDENT_PANELS)), PANEL_GRAIN);
 }
 
 /* The first panel of TRSM from the left is computed while A comes, so it may be wide, and what the last one
@@ -87,7 +89,7 @@ gpb_resident_panels gpb_resident_cut(const gpb_resident *w)
     gpb_resident_panels to = { 0 };
     for (int64_t at = 0; at < all;) {
         to.first[to.count] = at;
-        at += unequal ? round_up(ceil_div(all * share[to.count], SHARES), 64) : panel;
+        at += unequal ? round_up(ceil_div(all * share[to.count], SHARES), PANEL_GRAIN) : panel;
         to.count++;
     }
     to.first[to.count] = all;

@@ -19,7 +19,7 @@ typedef struct gpb_carry_matrix {
     int64_t shift;               /* of a triangle, its columns to the left of these */
     enum gpb_place place;        /* of the caller's */
     bool backwards;              /* its last column is the first */
-    bool at_once;                /* up: not in pieces, if it is not in the host's memory */
+    bool at_once;                /* up: in pieces as large as may be, if it is not in the host's memory */
     bool again;                  /* down: what goes home before may lie in its place, so all of that must be
                                     home first */
 } gpb_carry_matrix;

@@ -184,7 +184,8 @@ int bench_overhead(const bench_options *options)
                 faults++;
                 break;
             }
-            bool bad = !(r.worst <= 1) || r.gpu_calls > TRIES || (states[i].started && !r.libcuda);
+            const bool tries = r.gpu_calls <= (states[i].started ? TRIES : 0);
+            bool bad = !(r.worst <= 1) || !tries || (states[i].started && !r.libcuda);
             faults += bad;
             printf(
                 "%-8s %2d^3: %8.1f ns directly, %8.1f through the library, %6.1f more (%.1f..%.1f), %s%s\n",
