@@ -80,7 +80,7 @@ def read(path):
     with open(path, newline="") as file:
         lines = file.read().splitlines()
     header = next((x[2:] for x in lines if x.startswith("# ") and not x.startswith("# peak")), "")
-    others = ("# HPL of ", "# rows of ")
+    others = ("# HPL of ", "# Rows of ")
     later = [x[2:].replace(", the rows below", "") for x in lines if x.startswith(others)]
     header = ". ".join([header] + later)
     return list(csv.DictReader(x for x in lines if not x.startswith("#"))), header
