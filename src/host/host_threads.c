@@ -13,9 +13,19 @@
 typedef int get_threads(void);
 typedef void set_threads(int);
 
-static _Atomic(get_threads *) get_here;
-static _Atomic(set_threads *) set_here;
-static atomic_int lowered;               /* 0, or the number that gpb_host_threads_leave_core has set */
+/* Of one host BLAS; NULL: it does not say, cannot be told. */
+typedef struct functions {
+    union { void *address; get_threads *call; } get;
+    union { void *address; set_threads *call; } set;
+} functions;
+
+/* Those of the hosts that were found, and of the last one. Programs have few: a wheel brings one, LAPACK
+   another. */
+enum { HOSTS = 64 };
+static functions hosts[HOSTS];
+static _Atomic(const functions *) here = hosts;
+static atomic_int lowered;               /* 0, or the number that gpb_host_threads_lower has set, */
+static const functions *lowered_of;      /* of that host */
 
 static int one_thread(void) { return 1; }
 
@@ -31,7 +41,7 @@ static bool has_own_threads(void *handle, const char *parallel)
     return kind.address && kind.call() == 1;
 }
 
-void gpb_host_threads_find(const void *gemm)
+void gpb_host_threads_find(const void *routine)
 {
     static const struct { const char *get, *set, *parallel; } names[] = {
 #define OPENBLAS(before, after)                                                                       \
@@ -40,43 +50,46 @@ void gpb_host_threads_find(const void *gemm)
         OPENBLAS("", ""), OPENBLAS("", "64_"), OPENBLAS("scipy_", ""), OPENBLAS("scipy_", "64_"),
 #undef OPENBLAS
         { "MKL_Get_Max_Threads", NULL, NULL }, { "bli_thread_get_num_threads", NULL, NULL } };
-    union { void *address; get_threads *call; } get = { NULL };
-    union { void *address; set_threads *call; } set = { NULL };
-    if (!gemm) get.call = one_thread;
-    void *handle = gemm ? gpb_objects_holding(gemm) : NULL;
-    for (size_t i = 0; i < sizeof names / sizeof *names && handle && !get.address; i++) {
-        get.address = gpb_probe_lookup(handle, names[i].get);
-        if (get.address && has_own_threads(handle, names[i].parallel))
-            set.address = gpb_probe_lookup(handle, names[i].set);
+    static atomic_int count;
+    functions its = { 0 };
+    if (!routine && !gpb_host_threads()) its.get.call = one_thread;
+    void *handle = routine ? gpb_objects_holding(routine) : NULL;
+    for (size_t i = 0; i < sizeof names / sizeof *names && handle && !its.get.address; i++) {
+        its.get.address = gpb_probe_lookup(handle, names[i].get);
+        if (its.get.address && has_own_threads(handle, names[i].parallel))
+            its.set.address = gpb_probe_lookup(handle, names[i].set);
     }
     if (handle) dlclose(handle);
-    if (!get.call) return;
-    atomic_store(&set_here, set.call);
-    atomic_store(&get_here, get.call);
+    if (!its.get.address || its.get.address == atomic_load(&here)->get.address) return;
+    const int at = atomic_fetch_add(&count, 1) + 1;
+    if (at >= HOSTS) return;
+    hosts[at] = its;
+    atomic_store_explicit(&here, &hosts[at], memory_order_release);
 }
 
-int gpb_host_threads(void)
+static int threads_of(const functions *host)
 {
-    get_threads *get = atomic_load_explicit(&get_here, memory_order_acquire);
-    const int count = get ? get() : 0;
-    return get && count < 1 ? 1 : count;
+    const int count = host->get.address ? host->get.call() : 0;
+    return host->get.address && count < 1 ? 1 : count;
 }
 
-bool gpb_host_threads_leave_core(int cores)
+int gpb_host_threads(void) { return threads_of(atomic_load_explicit(&here, memory_order_acquire)); }
+
+int gpb_host_threads_lower(int most)
 {
-    set_threads *set = atomic_load_explicit(&set_here, memory_order_acquire);
-    const int threads = set ? gpb_host_threads() : 0;
+    const functions *host = atomic_load_explicit(&here, memory_order_acquire);
+    const int threads = host->set.address ? threads_of(host) : 0;
     int none = 0;
-    if (threads < 2 || threads < cores || !atomic_compare_exchange_strong(&lowered, &none, threads - 1))
-        return false;
-    set(threads - 1);
-    return true;
+    most = most < 1 ? 1 : most;
+    if (threads <= most || !atomic_compare_exchange_strong(&lowered, &none, most)) return 0;
+    lowered_of = host;
+    host->set.call(most);
+    return threads;
 }
 
 /* If the program has set another number meanwhile, that stays. */
-void gpb_host_threads_take_core(void)
+void gpb_host_threads_restore(int all)
 {
-    const int threads = atomic_load(&lowered);
-    if (gpb_host_threads() == threads) atomic_load(&set_here)(threads + 1);
+    if (threads_of(lowered_of) == atomic_load(&lowered)) lowered_of->set.call(all);
     atomic_store(&lowered, 0);
 }

@@ -5,15 +5,17 @@
 
 #include <stdbool.h>
 
-/* Finds the functions of a host that say and set how many threads it multiplies with. gemm: its GEMM; NULL:
-   the embedded one. Enters the dynamic linker: call it between gpb_linker_enter and gpb_linker_leave. */
-void gpb_host_threads_find(const void *gemm);
+/* Finds the functions of a host that say and set how many threads it computes with. routine: any of its own;
+   NULL: an embedded one, which has one thread, unless a host that says more is known. Enters the dynamic
+   linker: call it between gpb_linker_enter and gpb_linker_leave. */
+void gpb_host_threads_find(const void *routine);
 /* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or no call has gone to
    it yet. */
 int gpb_host_threads(void);
-/* The host computes with one thread fewer until gpb_host_threads_take_core, if it would use all cores and can
-   be told so. True: it does; then the same thread must call gpb_host_threads_take_core. */
-bool gpb_host_threads_leave_core(int cores);
-void gpb_host_threads_take_core(void);
+/* The host computes with at most `most` threads (at least 1) until gpb_host_threads_restore, if it would
+   use more and can be told so. Returns how many it would use; 0: nothing was done. If not 0, the same thread
+   must call gpb_host_threads_restore with it. */
+int gpb_host_threads_lower(int most);
+void gpb_host_threads_restore(int all);
 
 #endif

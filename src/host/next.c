@@ -142,15 +142,11 @@ static void *search(enum gpb_symbol symbol, const char **way)
 static _Atomic(void *) found[GPB_SYMBOLS];
 static _Atomic(const char *) ways[GPB_SYMBOLS];
 
+/* The embedded C functions call Fortran's names, each of which is searched for when it is called. */
 static void note_threads(const gpb_symbol_row *row, const void *address)
 {
     const bool embedded = address == row->embedded;
-    if (strncmp(row->stem, "sgemm", 5) != 0) return;
-    /* The embedded C function calls the Fortran name. */
-    if (embedded && row->language == GPB_LANGUAGE_C)
-        gpb_next(row->width == 64 ? GPB_SYMBOL_sgemm_64_ : GPB_SYMBOL_sgemm_);
-    else
-        gpb_host_threads_find(embedded ? NULL : address);
+    if (!embedded || row->language != GPB_LANGUAGE_C) gpb_host_threads_find(embedded ? NULL : address);
 }
 
 /* For a call that can wait for no search. */

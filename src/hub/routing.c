@@ -9,6 +9,7 @@
 
 #include "dispatch/decide.h"
 #include "dispatch/learn.h"
+#include "dispatch/numbers.h"
 #include "src/copy/contention.h"
 #include "src/gpu/gpu.h"
 #include "src/gpu/place.h"
@@ -81,10 +82,11 @@ static int callers(bool large)
    Counted only while there is a GPU that could take them. */
 static atomic_int on_host;
 static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
-/* This thread's call leaves a core to the thread that starts the GPU. Otherwise all of the host's threads
-   wait for the one that shares its core: beside products of 4096 on 16 cores a start lost 139 ms of the
-   host's work and took 526 ms, with a core left 35 and 348 (H200). */
-static _Thread_local bool left_core __attribute__((tls_model("initial-exec")));
+/* What the host's threads are if this thread's call computes with one fewer, because the GPU is being
+   started; else 0. Otherwise all of them wait for the one that shares its core with the thread that starts
+   it: beside products of 4096 on 16 cores a start lost 139 ms of the host's work and took 526 ms, with a core
+   left 35 and 348 (H200). */
+static _Thread_local int lowered_from __attribute__((tls_model("initial-exec")));
 
 static double multiplications(const gpb_call *g)
 {
@@ -105,7 +107,8 @@ void gpb_routing_enter_host(const gpb_call *g, bool leaves_core)
 {
     counted = gpb_gpu_started() && multiplications(g) > 0x1p18 && gpb_host_threads() != 1;
     if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
-    left_core = (leaves_core || gpb_ready_is_near()) && gpb_host_threads_leave_core(gpb_cores());
+    const bool starts = leaves_core || gpb_ready_is_near();
+    lowered_from = starts ? gpb_host_threads_lower((int)max(gpb_host_threads(), gpb_cores()) - 1) : 0;
 }
 
 /* Also called by the next call of a thread that has left the host by longjmp. Busy threads are taken to be
@@ -114,8 +117,8 @@ void gpb_routing_enter_host(const gpb_call *g, bool leaves_core)
    early. */
 void gpb_routing_leave_host(void)
 {
-    if (left_core) gpb_host_threads_take_core();
-    left_core = false;
+    if (lowered_from) gpb_host_threads_restore(lowered_from);
+    lowered_from = 0;
     if (!counted) return;
     counted = false;
     const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);

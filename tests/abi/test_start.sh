@@ -124,19 +124,25 @@ expect 'nothing left over' 'file file.programs real ' "$left"
 # The host computes with one thread fewer while the GPU starts, and as before afterwards, unless the program
 # has said another number since.
 export GPUBLAS_CALIBRATION=off
-# spared <name> <1: has threads of its own> <1: the number is changed meanwhile>
+# spared <name> <1: has threads of its own> <1: the number is changed meanwhile> [GEMM REAL]
 spared() {
-    build "$1.so" gcc -O3 -march=native -shared -fPIC -DPARALLEL="$2" -DCHANGES="$3" \
+    local types=(-DGEMM="${4:-sgemm_}" -DREAL="${5:-float}")
+    build "$1.so" gcc -O3 -march=native -shared -fPIC -DPARALLEL="$2" -DCHANGES="$3" "${types[@]}" \
         "$programs/sparing_host.c" || return
+    build start "${c[@]}" "${types[@]}" -I"$here/../.." "$programs/start.c" -L"$debian/blas" -lblas || return
     GPUBLAS_HOST_BLAS=$PWD/$1.so FAKECUDA_START_MS=300 run gpu "$1"
     expect "$1: exit" 0 $?
     grep '^host: ' "$1.trace" | uniq > "$1.numbers"
 }
-spared own-threads 1 0
-expect 'a host with threads of its own: before, near the start, between calls' \
-    'multiplies with 64;set 63;multiplies with 63;set 64;' \
-    "$(head -4 own-threads.numbers | sed 's/host: //' | tr '\n' ';')"
-expect 'and at last' 'host: set 64' "$(grep set own-threads.numbers | tail -1)"
+for type in double float; do
+    name=own-threads-$type gemm=dgemm_
+    [ $type = double ] || gemm=sgemm_
+    spared $name 1 0 $gemm $type
+    expect "$type, a host with threads of its own: before, near the start, between calls" \
+        'multiplies with 64;set 63;multiplies with 63;set 64;' \
+        "$(head -4 $name.numbers | sed 's/host: //' | tr '\n' ';')"
+    expect 'and at last' 'host: set 64' "$(grep set $name.numbers | tail -1)"
+done
 spared other-threads 2 0
 expect 'a host with threads of OpenMP is let be' 'host: multiplies with 64' "$(cat other-threads.numbers)"
 spared changed 1 1

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* A host BLAS that tells with how many threads it would multiply, and what it is told to use. PARALLEL: 1,
    threads of its own, or 2, those of OpenMP, as OpenBLAS says it. CHANGES: the program sets another number
-   while it is lowered. */
+   while it is lowered. GEMM, REAL: sgemm_ and float, or dgemm_ and double. */
 #include <stdio.h>
 
 static int threads = 64;
@@ -19,9 +19,9 @@ int isamax_(const int *n, const float *x, const int *incx)
 }
 
 /* alpha = 1, beta = 0, nothing transposed. */
-void sgemm_(const char *transa, const char *transb, const int *m, const int *n, const int *k,
-            const float *alpha, const float *a, const int *lda, const float *b, const int *ldb,
-            const float *beta, float *c, const int *ldc)
+void GEMM(const char *transa, const char *transb, const int *m, const int *n, const int *k, const REAL *alpha,
+          const REAL *a, const int *lda, const REAL *b, const int *ldb, const REAL *beta, REAL *c,
+          const int *ldc)
 {
     static int calls;
     (void)transa, (void)transb, (void)alpha, (void)beta;
@@ -29,7 +29,7 @@ void sgemm_(const char *transa, const char *transb, const int *m, const int *n, 
     if (calls++ > 0 && threads == 63 && CHANGES) threads = 5;
     for (int j = 0; j < *n; j++)
         for (int i = 0; i < *m; i++) {
-            float sum = 0;
+            REAL sum = 0;
             for (int l = 0; l < *k; l++) sum += a[i + l * *lda] * b[l + j * *ldb];
             c[i + j * *ldc] = sum;
         }

@@ -7,7 +7,8 @@
    exit: ends as soon as there is a second thread.
    fork: forks at that moment, and lets the children multiply before it goes on as `gpu`.
    Exits with 0 if every product was right and what it waited for came. FILE: ends when that has been
-   replaced. */
+   replaced.
+   GEMM, REAL: sgemm_ and float if they are not defined. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -20,26 +21,31 @@
 
 #include "include/gpublas.h"
 
+#ifndef GEMM
+#define GEMM sgemm_
+#define REAL float
+#endif
+
 enum { N = 400, MOST = 400, FEW = 30 };
 
-void sgemm_(const char *, const char *, const int *, const int *, const int *, const float *, const float *,
-            const int *, const float *, const int *, const float *, float *, const int *, size_t, size_t);
+void GEMM(const char *, const char *, const int *, const int *, const int *, const REAL *, const REAL *,
+          const int *, const REAL *, const int *, const REAL *, REAL *, const int *, size_t, size_t);
 
-static float a[N * N], b[N * N], c[N * N];
+static REAL a[N * N], b[N * N], c[N * N];
 
 /* Small whole numbers, so every product is exact. */
 static int is_right(int n)
 {
-    const float one = 1, zero = 0;
+    const REAL one = 1, zero = 0;
     for (int i = 0; i < n * n; i++) {
-        a[i] = (float)(i % 7 - 3);
-        b[i] = (float)(i % 5 - 2);
+        a[i] = (REAL)(i % 7 - 3);
+        b[i] = (REAL)(i % 5 - 2);
         c[i] = 99;
     }
-    sgemm_("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
+    GEMM("N", "N", &n, &n, &n, &one, a, &n, b, &n, &zero, c, &n, 1, 1);
     for (int i = 0; i < n; i += 13)
         for (int j = 0; j < n; j += 17) {
-            float sum = 0;
+            REAL sum = 0;
             for (int l = 0; l < n; l++) sum += a[i + l * n] * b[l + j * n];
             if (c[i + j * n] != sum) return 0;
         }

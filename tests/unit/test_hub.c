@@ -104,8 +104,8 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda) { return call && 
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now) { return call && now; }
 bool gpb_place_unreachable(const gpb_call *call) { return !call; }
 int gpb_host_threads(void) { return here.threads; }
-bool gpb_host_threads_leave_core(int cores) { return cores < 0; }
-void gpb_host_threads_take_core(void) { }
+int gpb_host_threads_lower(int most) { return most < 0; }
+void gpb_host_threads_restore(int all) { (void)all; }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 void gpb_host_multiply(const gpb_call *call) { (void)call; }
