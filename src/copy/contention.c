@@ -5,12 +5,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
+#include "dispatch/numbers.h"
 #include "src/service/clock.h"
 
 /* OpenBLAS's threads look for work for 2^28 cycles, 134 ms at 2 GHz; MKL's for 200 ms. */
 #define HOST_SPINS_NS INT64_C(150000000)
 enum {
     ENOUGH = 6,                          /* workers that fill one direction of PCIe gen5 (crew.c) */
+    BOTH = 10,                           /* and both directions */
     MAX_FAILURES = 10
 };
 /* While there is a crowd all calls are measured, so it stays known for as long as calls copy now and then. */
@@ -24,6 +26,12 @@ static atomic_int crowd_leaves;          /* cores, until crowd_until */
 static _Atomic int64_t missed_ns;
 static atomic_int failures;              /* attempts to let the host's threads go idle that were cut short,
                                             since one was not */
+
+/* What GPU calls gain if calls on the host leave cores, and what these pay for it, lately. Together at most
+   WEIGHED_NS, beyond which both are halved: a program that does something else from now on loses as much
+   before that is noticed. */
+#define WEIGHED_NS INT64_C(100000000)
+static _Atomic int64_t gained_ns, paid_ns;
 
 static int64_t load(_Atomic int64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
@@ -91,12 +99,46 @@ int gpb_contention_workers(void)
     return left >= ENOUGH && left < workers ? left : workers;
 }
 
+/* A mix of 120 sizes of sgemm, on 16 cores: all threads took 90 ms, 10 of them 52, 6 of them 37, of 31 with
+   each size where it is the fastest by itself; on 4 cores one thread 57, all 109 (H200, 2026-11-29). */
+int gpb_contention_few(int cores) { return (int)max(1, max(cores - BOTH, cores / 4)); }
+
+bool gpb_contention_spares(void) { return load(&gained_ns) > load(&paid_ns); }
+
+static void weigh(_Atomic int64_t *side, double seconds)
+{
+    const double most = 1e-9 * (double)WEIGHED_NS;
+    atomic_fetch_add_explicit(side, (int64_t)(1e9 * (seconds < most ? seconds : most)), memory_order_relaxed);
+    const int64_t gained = load(&gained_ns), paid = load(&paid_ns);
+    if (gained + paid <= WEIGHED_NS) return;
+    atomic_store_explicit(&gained_ns, gained / 2, memory_order_relaxed);
+    atomic_store_explicit(&paid_ns, paid / 2, memory_order_relaxed);
+}
+
+void gpb_contention_gains(double seconds) { weigh(&gained_ns, seconds); }
+
+/* Copies take three times as long beside the host's threads, and more (evidence/host-threads.md). */
+void gpb_contention_copied(double seconds)
+{
+    enum { LONGER = 2 };
+    gpb_contention_gains(seconds * LONGER);
+}
+
+/* The host's work is taken to be shared evenly by its threads. */
+void gpb_contention_host_took(double seconds, int threads, int all, int cores)
+{
+    const int few = gpb_contention_few(cores);
+    if (all <= few) return;
+    weigh(&paid_ns, threads < all ? seconds - seconds * threads / all : seconds * all / few - seconds);
+}
+
 bool gpb_contention_is_draining(void) { return lasts(&draining_until); }
 
 /* MKL's threads may still look for work when they have stopped to count as contention. */
 bool gpb_contention_is_hosts(void)
 {
     const int64_t high = load(&high_until), draining = load(&draining_until);
+    if (lasts(&limited_until)) return true;
     return (high || draining) && gpb_clock_ns() - (high > draining ? high : draining) < HOST_SPINS_NS;
 }
 

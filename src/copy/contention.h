@@ -31,4 +31,17 @@ bool gpb_contention_missed(double saved_s, double lost);
 /* Offloading is forced now: plan as if there were no contention. */
 bool gpb_contention_is_draining(void);
 
+/* Calls on the host that leave the crew its cores keep contention from beginning, but take longer
+   themselves.
+   few: the most threads that they may use for that. spares: they shall, because GPU calls gain more by it
+   than they lose. */
+int gpb_contention_few(int cores);
+bool gpb_contention_spares(void);
+/* What that is learnt from. gains: a call has lost so many seconds to contention. copied: a call's bytes have
+   gone through the rings, which takes so long without contention. host_took: a call that is the host's has
+   taken so long with `threads` of `all` its threads. */
+void gpb_contention_gains(double seconds);
+void gpb_contention_copied(double seconds);
+void gpb_contention_host_took(double seconds, int threads, int all, int cores);
+
 #endif

@@ -75,6 +75,11 @@ static int threads_of(const functions *host)
 
 int gpb_host_threads(void) { return threads_of(atomic_load_explicit(&here, memory_order_acquire)); }
 
+bool gpb_host_threads_settable(void)
+{
+    return atomic_load_explicit(&here, memory_order_acquire)->set.address;
+}
+
 int gpb_host_threads_lower(int most)
 {
     const functions *host = atomic_load_explicit(&here, memory_order_acquire);

@@ -12,6 +12,8 @@ void gpb_host_threads_find(const void *routine);
 /* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or no call has gone to
    it yet. */
 int gpb_host_threads(void);
+/* The host can be told how many. */
+bool gpb_host_threads_settable(void);
 /* The host computes with at most `most` threads (at least 1) until gpb_host_threads_restore, if it would
    use more and can be told so. Returns how many it would use; 0: nothing was done. If not 0, the same thread
    must call gpb_host_threads_restore with it. */

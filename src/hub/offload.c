@@ -121,6 +121,7 @@ static bool run_on_gpu(const gpb_call *call, gpb_facts *facts, const gpb_policy 
                                       .bytes_from_gpu = (uint64_t)out.bytes_down,
                                       .gpu_seconds = failed ? 0 : seconds,
                                       .gpu_flops = failed ? 0 : gpb_trace_flops(call) });
+    gpb_routing_copied(facts, out.bytes_up, out.bytes_down);
     const bool verified = gpb_option_number(GPB_OPTION_VERIFY);  /* the check takes longer than the call */
     /* A crowd that nobody knew of when the call was planned. */
     const bool crowded = !facts->learnt.contended && gpb_crowd_is_suspected();
@@ -176,6 +177,8 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *recor
                                                                     : plan.host_s / facts.learnt.host_ratio;
     record->threads = facts.host.cores;
     record->leaves_core = plan.leaves_core;
+    record->missed_s = plan.missed_s;
+    record->tries = plan.tries;
     return false;
 }
 
@@ -207,7 +210,7 @@ __attribute__((noinline)) static bool offload(const gpb_call *call, gpb_host_cal
         return true;
     }
     if (record->modelled_s > 0) record->begin_s = gpb_clock_s();
-    gpb_routing_enter_host(call, record->leaves_core);
+    gpb_routing_enter_host(call, record);
     inside = frame;
     return false;
 }

@@ -15,7 +15,9 @@ typedef struct gpb_host_call {
     double host_s, gpu_s;        /* predicted; 0: the size alone decided */
     double modelled_s;           /* host_s by the model alone, without what was learnt; 0: nothing is learnt
                                     from this call */
-    bool leaves_core;            /* the host computes with a thread fewer */
+    bool leaves_core;            /* the host computes with a thread fewer, also while no GPU is started */
+    double missed_s;             /* of the plan, and so are these */
+    bool tries;
     int threads;                 /* that the prediction assumes for the host */
     double came_s;               /* when the call came; set only for the trace and the report */
     uint64_t range;              /* of a profiler, which the end of the call ends; 0: none */

@@ -170,6 +170,7 @@ __attribute__((noinline)) static enum gpb_resident_answer offload(const gpb_resi
         out = gpb_resident_run(w, &facts, &user);
         gpb_routing_leave_gpu(large);
         gpb_ranges_end(range);
+        gpb_routing_copied(&facts, out.bytes_up, out.bytes_down);
     }
     const bool unreached = !out.done && (out.overwritten || is_unreachable(&facts)
                                          || gpb_place_unreachable(&call));

@@ -71,6 +71,14 @@ bool gpb_routing_enter_gpu(bool large)
 
 void gpb_routing_leave_gpu(bool large) { atomic_fetch_sub(&running[large], 1); }
 
+void gpb_routing_copied(const gpb_facts *facts, int64_t up, int64_t down)
+{
+    const double rate = 1e9 * facts->link.up_gbs, back = 1e9 * facts->link.down_gbs;
+    bool staged = false;
+    for (int x = 0; x < GPB_OPERANDS; x++) staged |= gpb_where_is(facts, x, GPB_PLACE_HOST);
+    if (staged && rate > 0 && back > 0) gpb_contention_copied((double)up / rate + (double)down / back);
+}
+
 /* How many calls share the link with a new one: all of its own kind, and one of the other kind. */
 static int callers(bool large)
 {
@@ -78,14 +86,13 @@ static int callers(bool large)
            + (atomic_load_explicit(&running[!large], memory_order_relaxed) > 0);
 }
 
-/* Calls that the host BLAS's threads are working on together now, and whether this thread's is one of them.
-   Counted only while there is a GPU that could take them. */
+/* Calls that the host BLAS's threads are working on together now, and when this thread's began
+   (gpb_clock_ns; 0: it is none of them). Counted only while there is a GPU that could take them. */
 static atomic_int on_host;
-static _Thread_local bool counted __attribute__((tls_model("initial-exec")));
-/* What the host's threads are if this thread's call computes with one fewer, because the GPU is being
-   started; else 0. Otherwise all of them wait for the one that shares its core with the thread that starts
-   it: beside products of 4096 on 16 cores a start lost 139 ms of the host's work and took 526 ms, with a core
-   left 35 and 348 (H200). */
+static _Thread_local int64_t began_ns __attribute__((tls_model("initial-exec")));
+/* Without contention the host would have this thread's call all the same. */
+static _Thread_local bool its_own __attribute__((tls_model("initial-exec")));
+/* What the host's threads are if this thread's call computes with fewer; else 0. */
 static _Thread_local int lowered_from __attribute__((tls_model("initial-exec")));
 
 static double multiplications(const gpb_call *g)
@@ -102,27 +109,45 @@ static double single_multiplications(const gpb_call *g)
     return multiplications(g) * inverse * own->flops * (double)gpb_type_real_bytes(g->type);
 }
 
-/* OpenBLAS uses several threads from 2^18 multiplications on. */
-void gpb_routing_enter_host(const gpb_call *g, bool leaves_core)
+/* A core is left to the thread that starts the GPU. Otherwise all of the host's threads wait for the one
+   that shares its core: beside products of 4096 on 16 cores a start lost 139 ms of the host's work and took
+   526 ms, with a core left 35 and 348 (H200). While the GPU works, the crew's cores are left to it if that
+   pays. OpenBLAS uses several threads from 2^18 multiplications on. */
+void gpb_routing_enter_host(const gpb_call *g, const gpb_host_call *record)
 {
-    counted = gpb_gpu_started() && multiplications(g) > 0x1p18 && gpb_host_threads() != 1;
-    if (counted) atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
-    const bool starts = leaves_core || gpb_ready_is_near();
-    lowered_from = starts ? gpb_host_threads_lower((int)max(gpb_host_threads(), gpb_cores()) - 1) : 0;
+    const bool several = multiplications(g) > 0x1p18 && gpb_host_threads() != 1 && gpb_gpu_started();
+    const bool starts = record->leaves_core || gpb_ready_is_near();
+    lowered_from = 0;
+    if (several || starts)
+        lowered_from = gpb_host_threads_lower(starts ? (int)max(gpb_host_threads(), gpb_cores()) - 1
+                                                     : gpb_machine_host_threads());
+    if (!several) return;
+    atomic_fetch_add_explicit(&on_host, 1, memory_order_relaxed);
+    its_own = record->missed_s == 0 && !record->tries;
+    if (record->missed_s > 0) gpb_contention_gains(record->missed_s);
+    began_ns = gpb_clock_ns();
 }
 
-/* Also called by the next call of a thread that has left the host by longjmp. Busy threads are taken to be
-   calls times threads of the host, because with OpenMP each caller has threads of its own. OpenBLAS's own
-   threads serve one call at a time, so there the product is too large and contention is found rather too
-   early. */
+/* Busy threads are taken to be calls times threads of the host, because with OpenMP each caller has threads
+   of its own. OpenBLAS's own threads serve one call at a time, so there the product is too large and
+   contention is found rather too early. A call's only thread spins for nobody. */
+static void leave_several(void)
+{
+    const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
+    const int threads = gpb_host_threads(), cores = gpb_cores();
+    const double seconds = 1e-9 * (double)(gpb_clock_ns() - began_ns);
+    if (threads != 1) gpb_contention_begin(calls * threads, cores);
+    if (its_own)
+        gpb_contention_host_took(seconds, threads, lowered_from ? lowered_from : threads, cores);
+}
+
+/* Also called by the next call of a thread that has left the host by longjmp. */
 void gpb_routing_leave_host(void)
 {
+    if (began_ns) leave_several();
+    began_ns = 0;
     if (lowered_from) gpb_host_threads_restore(lowered_from);
     lowered_from = 0;
-    if (!counted) return;
-    counted = false;
-    const int calls = atomic_fetch_sub_explicit(&on_host, 1, memory_order_relaxed);
-    gpb_contention_begin(calls * gpb_host_threads(), gpb_cores());
 }
 
 /* Hashes of sizes for which the host was found to be faster, because facts and plan cost half a microsecond.

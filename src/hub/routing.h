@@ -10,6 +10,7 @@
 #include "dispatch/facts.h"
 #include "dispatch/plan.h"
 #include "dispatch/policy.h"
+#include "src/hub/offload.h"
 
 /* What the user wants, from the options. */
 gpb_policy gpb_routing_policy(void);
@@ -34,9 +35,10 @@ void gpb_routing_remember(const gpb_call *call, const gpb_plan *plan);
    call is there. */
 bool gpb_routing_enter_gpu(bool large);
 void gpb_routing_leave_gpu(bool large);
-/* Bracket a call that goes to the host. leaves_core: with a thread fewer, also while no GPU is being started.
-   leave does nothing if no call was entered. */
-void gpb_routing_enter_host(const gpb_call *call, bool leaves_core);
+/* So many bytes of a call went up and down. */
+void gpb_routing_copied(const gpb_facts *facts, int64_t up, int64_t down);
+/* Bracket a call that goes to the host. leave does nothing if no call was entered. */
+void gpb_routing_enter_host(const gpb_call *call, const gpb_host_call *record);
 void gpb_routing_leave_host(void);
 
 #endif

@@ -80,16 +80,17 @@ static void count_too_few(int threads)
     atomic_store_explicit(&too_few, gpb_decide_too_few(&facts), memory_order_relaxed);
 }
 
-static int host_threads(void)
+int gpb_machine_host_threads(void)
 {
-    const int said = gpb_host_threads();
-    return said ? said : gpb_cores();
+    const int cores = gpb_cores(), said = gpb_host_threads(), few = gpb_contention_few(cores);
+    const int threads = said ? said : cores;
+    return threads > few && gpb_host_threads_settable() && gpb_contention_spares() ? few : threads;
 }
 
 void gpb_machine_measured(void)
 {
     atomic_fetch_add(&changes, 1);
-    count_too_few(host_threads());
+    count_too_few(gpb_machine_host_threads());
 }
 
 double gpb_machine_too_few(void) { return atomic_load_explicit(&too_few, memory_order_relaxed); }
@@ -97,7 +98,7 @@ double gpb_machine_too_few(void) { return atomic_load_explicit(&too_few, memory_
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts)
 {
     const gpb_learn_key key = gpb_learn_key_of(call);
-    fill(facts, host_threads());
+    fill(facts, gpb_machine_host_threads());
     facts->learnt.contended = gpb_contention_is_high();
     gpb_learn_facts(host_table(facts->host.cores), gpu_table(call, facts), key, facts);
     facts->learnt.quiet_ratio = facts->learnt.gpu_ratio;

@@ -22,6 +22,9 @@ typedef struct gpb_machine {
 } gpb_machine;
 extern gpb_machine gpb_machine_here;
 
+/* Threads that the host's next call should compute with: fewer than it would if the crew needs their
+   cores. */
+int gpb_machine_host_threads(void);
 /* Fills in the machine's facts, with what was learnt from calls like this one. */
 void gpb_machine_facts(const gpb_call *call, gpb_facts *facts);
 /* A number that changes whenever something is learnt that might change a decision. */

@@ -119,10 +119,37 @@ static void attempts(void **state)
     assert_in_range(misses(0.5), 75, 77);
 }
 
+/* Calls on the host leave cores as long as that gains more than it costs. What no longer happens is soon
+   forgotten. */
+static void leave_cores(void **state)
+{
+    (void)state;
+    assert_true(gpb_contention_few(16) == 6 && gpb_contention_few(64) == 54 && gpb_contention_few(8) == 2
+                && gpb_contention_few(4) == 1 && gpb_contention_few(2) == 1 && gpb_contention_few(1) == 1);
+    assert_false(gpb_contention_spares());
+    gpb_contention_copied(10e-3);                  /* it loses 20 ms beside the host's threads */
+    assert_true(gpb_contention_spares());
+    gpb_contention_host_took(11e-3, 16, 16, 16);   /* with 6 threads 18 ms longer */
+    assert_true(gpb_contention_spares());
+    gpb_contention_host_took(5e-3, 6, 16, 16);     /* with all 16 it would have taken 3 ms less */
+    assert_false(gpb_contention_spares());
+    gpb_contention_gains(3e-3);
+    assert_true(gpb_contention_spares());
+    gpb_contention_host_took(10, 4, 4, 16);        /* a host of four threads always leaves enough */
+    assert_true(gpb_contention_spares());
+    for (int i = 0; i < 1000; i++) gpb_contention_copied(1e-3);
+    int calls = 0;
+    for (; gpb_contention_spares() && calls < 1000; calls++) gpb_contention_host_took(1e-3, 6, 16, 16);
+    assert_in_range(calls, 80, 160);
+    for (calls = 0; !gpb_contention_spares() && calls < 1000; calls++) gpb_contention_copied(1e-3);
+    assert_in_range(calls, 1, 50);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(comes_and_goes), cmocka_unit_test(when_contended),
                                         cmocka_unit_test(leave_some), cmocka_unit_test(few_after_many),
-                                        cmocka_unit_test(attempts) };
+                                        cmocka_unit_test(attempts),
+                                        cmocka_unit_test(leave_cores) };
     return cmocka_run_group_tests_name("contention", tests, NULL, NULL);
 }

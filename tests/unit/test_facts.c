@@ -65,6 +65,7 @@ const char *gpb_driver_error(CUresult result) { return result ? "an error" : "no
 int gpb_cores(void) { return 8; }
 int gpb_crew_size(void) { return workers; }
 int gpb_host_threads(void) { return threads; }
+bool gpb_host_threads_settable(void) { return false; }
 
 enum { N = 64, BYTES = 4 * N * N };
 static float *pageable, *pinned, *managed;

@@ -29,7 +29,11 @@ static double its_s(void) { return now_s; }
 
 /* ---- the world */
 
-typedef struct world { double contended; int threads; } world;
+typedef struct world {
+    double contended;
+    int threads, all;                        /* of the host: now, and if nobody lowers them */
+    bool told;                               /* the host can be told to use fewer threads */
+} world;
 static world here;
 static double host_worked_s = -1;            /* when the host's threads last worked */
 static int on_gpu, asked;  /* calls that the GPU computed; calls for which facts were gathered */
@@ -57,7 +61,8 @@ gpb_outcome gpb_compute(const gpb_call *call, gpb_facts *facts, const gpb_policy
     (void)call, (void)facts, (void)policy;
     now_s += gpu_takes(current);
     on_gpu++;
-    return (gpb_outcome){ .done = true, .kernel = plan.kernel };
+    const int64_t square = 4 * current->call.m * current->call.n;
+    return (gpb_outcome){ .done = true, .kernel = plan.kernel, .bytes_up = 2 * square, .bytes_down = square };
 }
 
 void gpb_place_facts(const gpb_call *call, bool libcuda, gpb_facts *facts)
@@ -104,8 +109,14 @@ bool gpb_place_surely_host(const gpb_call *call, bool libcuda) { return call && 
 bool gpb_place_probed_host(const gpb_call *call, uint64_t now) { return call && now; }
 bool gpb_place_unreachable(const gpb_call *call) { return !call; }
 int gpb_host_threads(void) { return here.threads; }
-int gpb_host_threads_lower(int most) { return most < 0; }
-void gpb_host_threads_restore(int all) { (void)all; }
+bool gpb_host_threads_settable(void) { return here.told; }
+int gpb_host_threads_lower(int most)
+{
+    if (!here.told || here.threads <= most) return 0;
+    here.threads = most;
+    return here.all;
+}
+void gpb_host_threads_restore(int all) { here.threads = all; }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 void gpb_host_multiply(const gpb_call *call) { (void)call; }
@@ -132,8 +143,8 @@ static double does(const product *p)
     gpb_host_call record;
     current = p;
     if (!gpb_offload(&p->call, &record)) {
-        now_s += p->host_s;
-        host_worked_s = now_s;
+        now_s += p->host_s * here.all / here.threads;
+        if (gpb_cores() - here.threads < 6) host_worked_s = now_s;
         gpb_offload_done(&record);
     }
     return now_s - begin_s;
@@ -153,7 +164,9 @@ static void forget(double contended, int threads)
     atomic_store(&draining_until, 0);
     now_s += 10;
     host_worked_s = -1;
-    here = (world){ contended, threads };
+    atomic_store(&gained_ns, 0);
+    atomic_store(&paid_ns, 0);
+    here = (world){ contended, threads, threads, false };
 }
 
 /* The host works before each of these calls, as it does while the GPU is being started. */
@@ -198,6 +211,32 @@ static void with_the_host(void **state)
     const int calls = 20000;
     for (int i = 0; i < calls; i++) spent += does(&p) + does(&small);
     assert_true(spent < 1.02 * calls * (p.host_s + small.host_s));
+}
+
+/* The same beside a host that can be told to leave cores: it soon does, and both calls are where they are
+   faster. When the GPU has little to do it is not told any more. */
+static void with_a_host_that_is_told(void **state)
+{
+    (void)state;
+    const product p = product_of(512, 0.33e-3, 0.13e-3), small = product_of(100, 40e-6, 200e-6);
+    forget(5.4, 16);
+    here.told = true;
+    while_the_host_works(&p, 20);
+    double spent = 0, begin_s = now_s;
+    while (now_s < begin_s + 0.5) {
+        does(&p);
+        does(&small);
+    }
+    for (int i = 0; i < 1000; i++) spent += does(&p) + does(&small);
+    assert_true(spent < 1.001 * 1000 * (p.gpu_s + small.host_s * 16 / 6));
+    assert_int_equal(here.threads, 16);      /* between calls */
+    begin_s = now_s;
+    for (int i = 0; i < 1000; i++) {
+        for (int x = 0; x < 100; x++) does(&small);
+        does(&p);
+    }
+    spent = now_s - begin_s;
+    assert_true(spent < 1.05 * 1000 * (p.host_s + 100 * small.host_s));
 }
 
 /* Large calls are faster on the GPU even beside the host's threads. */
@@ -367,7 +406,7 @@ static void forgets(void **state)
     /* If the host slows down, the calls that gather facts find out, and the size goes to the GPU. */
     product slow = p;
     slow.host_s = 4e-3;
-    looked_at(&slow, 256 * 32);
+    looked_at(&slow, 256 * 64);
     on_gpu = 0;
     looked_at(&slow, 256);
     assert_int_equal(on_gpu, 256);
@@ -387,6 +426,7 @@ static void not_remembered(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host),
+                                        cmocka_unit_test(with_a_host_that_is_told),
                                         cmocka_unit_test(large_beside_the_host), cmocka_unit_test(beside_few),
                                         cmocka_unit_test(beside_a_crowd),
                                         cmocka_unit_test(before_a_crowd_is_known),
