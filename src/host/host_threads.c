@@ -4,6 +4,7 @@
 
 #include <dlfcn.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "src/host/objects.h"
@@ -25,7 +26,9 @@ enum { HOSTS = 64 };
 static functions hosts[HOSTS];
 static _Atomic(const functions *) here = hosts;
 static atomic_int lowered;               /* 0, or the number that gpb_host_threads_lower has set, */
-static const functions *lowered_of;      /* of that host */
+static const functions *lowered_of;      /* of that host, */
+static int lowered_from;                 /* which had so many */
+static atomic_bool orphaned;             /* it was lowered in the process that has forked this one */
 
 static int one_thread(void) { return 1; }
 
@@ -88,6 +91,7 @@ int gpb_host_threads_lower(int most)
     most = most < 1 ? 1 : most;
     if (threads <= most || !atomic_compare_exchange_strong(&lowered, &none, most)) return 0;
     lowered_of = host;
+    lowered_from = threads;
     host->set.call(most);
     return threads;
 }
@@ -97,4 +101,12 @@ void gpb_host_threads_restore(int all)
 {
     if (threads_of(lowered_of) == atomic_load(&lowered)) lowered_of->set.call(all);
     atomic_store(&lowered, 0);
+}
+
+void gpb_host_threads_in_child(void) { atomic_store(&orphaned, atomic_load(&lowered) > 0); }
+
+void gpb_host_threads_recover(void)
+{
+    if (atomic_load_explicit(&orphaned, memory_order_relaxed) && atomic_exchange(&orphaned, false))
+        gpb_host_threads_restore(lowered_from);
 }

@@ -19,5 +19,9 @@ bool gpb_host_threads_settable(void);
    must call gpb_host_threads_restore with it. */
 int gpb_host_threads_lower(int most);
 void gpb_host_threads_restore(int all);
+/* For a forked child, in which the thread that has lowered the number does not exist. The number is what it
+   was again from the next call of `recover` on, which may start the host's threads. */
+void gpb_host_threads_in_child(void);
+void gpb_host_threads_recover(void);
 
 #endif

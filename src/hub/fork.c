@@ -7,6 +7,7 @@
 
 #include "src/copy/crew.h"
 #include "src/gpu/gpu.h"
+#include "src/host/host_threads.h"
 #include "src/hub/tally.h"
 #include "src/learn/history.h"
 #include "src/service/cores.h"
@@ -25,6 +26,7 @@ static void in_child(void)
     gpb_events_in_child();
     gpb_cores_in_child();
     gpb_crew_in_child();
+    gpb_host_threads_in_child();
     gpb_gpu_in_child();
     gpb_history_keep_nothing();
 }

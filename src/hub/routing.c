@@ -115,6 +115,7 @@ static double single_multiplications(const gpb_call *g)
    pays. OpenBLAS uses several threads from 2^18 multiplications on. */
 void gpb_routing_enter_host(const gpb_call *g, const gpb_host_call *record)
 {
+    gpb_host_threads_recover();
     const bool several = multiplications(g) > 0x1p18 && gpb_host_threads() != 1 && gpb_gpu_started();
     const bool starts = record->leaves_core || gpb_ready_is_near();
     lowered_from = 0;

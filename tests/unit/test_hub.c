@@ -116,6 +116,7 @@ int gpb_host_threads_lower(int most)
     here.threads = most;
     return here.all;
 }
+void gpb_host_threads_recover(void) { }
 void gpb_host_threads_restore(int all) { here.threads = all; }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }

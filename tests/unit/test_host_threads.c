@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: MIT */
+/* The host's threads, with two hosts of the test's own: one like OpenBLAS with its own threads, and one that
+   says a number and cannot be told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <dlfcn.h>
+
+static int closes(void *handle) { return handle == NULL; }
+#define dlclose closes
+#include "src/host/host_threads.c"
+
+enum { OWN_THREADS = 1, OPENMP = 2 };
+static int open_threads = 16, open_kind = OWN_THREADS, set_calls;
+static int open_get(void) { return open_threads; }
+static int open_parallel(void) { return open_kind; }
+static void open_set(int count)
+{
+    open_threads = count;
+    set_calls++;
+}
+static int mkl_get(void) { return 12; }
+
+static int dgemm_of_open, sgemm_of_open, dtrsm_of_mkl;       /* their addresses are those of routines */
+static char open_handle, mkl_handle;
+
+void *gpb_objects_holding(const void *address)
+{
+    return address == &dtrsm_of_mkl ? &mkl_handle : &open_handle;
+}
+
+void *gpb_probe_lookup(void *handle, const char *name)
+{
+    union { int (*call)(void); void *address; } get = { open_get }, parallel = { open_parallel },
+                                                mkl = { mkl_get };
+    union { void (*call)(int); void *address; } set = { open_set };
+    if (handle == &mkl_handle) return strcmp(name, "MKL_Get_Max_Threads") == 0 ? mkl.address : NULL;
+    return strcmp(name, "scipy_openblas_get_num_threads64_") == 0   ? get.address
+           : strcmp(name, "scipy_openblas_set_num_threads64_") == 0 ? set.address
+           : strcmp(name, "scipy_openblas_get_parallel64_") == 0    ? parallel.address
+                                                                    : NULL;
+}
+
+static int begin(void **state)
+{
+    (void)state;
+    atomic_store(&here, hosts);
+    atomic_store(&lowered, 0);
+    atomic_store(&orphaned, false);
+    open_threads = 16;
+    open_kind = OWN_THREADS;
+    return 0;
+}
+
+/* Any routine tells. An embedded one says one thread, but only where nothing else is known. */
+static void found(void **state)
+{
+    (void)state;
+    assert_true(gpb_host_threads() == 0 && !gpb_host_threads_settable());
+    gpb_host_threads_find(NULL);
+    assert_true(gpb_host_threads() == 1 && !gpb_host_threads_settable());
+    gpb_host_threads_find(&dgemm_of_open);
+    assert_true(gpb_host_threads() == 16 && gpb_host_threads_settable());
+    gpb_host_threads_find(NULL);
+    assert_true(gpb_host_threads() == 16 && gpb_host_threads_settable());
+    gpb_host_threads_find(&dtrsm_of_mkl);
+    assert_true(gpb_host_threads() == 12 && !gpb_host_threads_settable());
+}
+
+static void openmp_is_let_be(void **state)
+{
+    (void)state;
+    open_kind = OPENMP;
+    gpb_host_threads_find(&sgemm_of_open);
+    assert_true(gpb_host_threads() == 16 && !gpb_host_threads_settable() && gpb_host_threads_lower(6) == 0);
+    assert_int_equal(open_threads, 16);
+}
+
+/* One call lowers it at a time. At least one thread is left. A number that is not larger stays. */
+static void lowers(void **state)
+{
+    (void)state;
+    gpb_host_threads_find(&dgemm_of_open);
+    assert_true(gpb_host_threads_lower(16) == 0 && gpb_host_threads_lower(64) == 0);
+    assert_true(gpb_host_threads_lower(6) == 16 && open_threads == 6);
+    assert_true(gpb_host_threads_lower(4) == 0 && open_threads == 6);
+    gpb_host_threads_restore(16);
+    assert_int_equal(open_threads, 16);
+    assert_true(gpb_host_threads_lower(0) == 16 && open_threads == 1);
+    gpb_host_threads_restore(16);
+    assert_true(gpb_host_threads_lower(6) == 16);
+    open_threads = 3;                        /* by the program */
+    gpb_host_threads_restore(16);
+    assert_int_equal(open_threads, 3);
+}
+
+/* It is restored on the host that it was lowered on. */
+static void another_host_meanwhile(void **state)
+{
+    (void)state;
+    gpb_host_threads_find(&dgemm_of_open);
+    assert_int_equal(gpb_host_threads_lower(6), 16);
+    gpb_host_threads_find(&dtrsm_of_mkl);
+    gpb_host_threads_restore(16);
+    assert_int_equal(open_threads, 16);
+}
+
+/* A child of a fork in the middle of another thread's call. */
+static void in_a_child(void **state)
+{
+    (void)state;
+    gpb_host_threads_find(&dgemm_of_open);
+    assert_int_equal(gpb_host_threads_lower(6), 16);
+    gpb_host_threads_in_child();
+    set_calls = 0;
+    gpb_host_threads_recover();
+    gpb_host_threads_recover();
+    assert_true(open_threads == 16 && set_calls == 1);
+    assert_true(gpb_host_threads_lower(6) == 16 && open_threads == 6);
+    gpb_host_threads_restore(16);
+    gpb_host_threads_in_child();             /* of a fork beside no call */
+    set_calls = 0;
+    gpb_host_threads_recover();
+    assert_true(open_threads == 16 && set_calls == 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[]
+        = { cmocka_unit_test_setup(found, begin), cmocka_unit_test_setup(openmp_is_let_be, begin),
+            cmocka_unit_test_setup(lowers, begin), cmocka_unit_test_setup(another_host_meanwhile, begin),
+            cmocka_unit_test_setup(in_a_child, begin) };
+    return cmocka_run_group_tests_name("host_threads", tests, NULL, NULL);
+}
