@@ -34,16 +34,22 @@ TYPE_HOST = {  # ms
     "z": {512: 0.3, 1024: 1.1, 2048: 3.9, 4096: 15, 8192: 92, 16384: 660},
 }
 # Issues 19 and 20, from host memory, ms in double; times 16 cores at 4096
+# Milliseconds for 4096, 8192 and 16384.
+LEVEL3_HOST = {
+    "s": {"syrk": (1.8, 7.0, 29), "syr2k": (3.5, 14, 58), "symm": (2.9, 11.5, 60), "trmm": (2.9, 11.5, 39),
+          "trsm": (3.1, 12, 42)},
+    "d": {"syrk": (3.6, 15, 93), "syr2k": (7.0, 30, 185), "symm": (5.8, 30, 200), "trmm": (5.7, 21, 116),
+          "trsm": (6.0, 23, 122), "gemm": (7.0, 29, 182)},
+    "c": {"syrk": (3.6, 15, 95), "syr2k": (7.0, 30, 190), "symm": (5.8, 30, 208), "trmm": (5.7, 21, 120),
+          "trsm": (6.0, 23, 126), "gemm": (7.0, 29, 190)},
+    "z": {"syrk": (7.6, 46, 330), "syr2k": (15, 92, 660), "symm": (15, 98, 715), "trmm": (11, 58, 385),
+          "trsm": (11, 62, 400), "gemm": (15, 92, 660)},
+}
 SOLVERS = {
     "getrf": {2048: 6, 4096: 15, 8192: 40, 16384: 115},
     "potrf": {2048: 2.5, 4096: 5, 8192: 14, 16384: 46},
     "gesv": {2048: 10, 4096: 24, 8192: 75, 16384: 280},
     "gesv1": {2048: 7, 4096: 16, 8192: 42, 16384: 120},
-    "syrk": {4096: 3.6, 8192: 15},
-    "syr2k": {4096: 7, 8192: 30},
-    "symm": {4096: 5.8, 8192: 30},
-    "trmm": {4096: 5.7, 8192: 21},
-    "trsm": {4096: 6, 8192: 23},
 }
 RANK_K = {"s": 2, "d": 1, "c": 2, "z": 1}  # times cuBLAS from 2048 on; all tall ones
 SOAKED = 1800  # seconds, over any number of runs
@@ -240,8 +246,10 @@ def solvers(rows):
         for n, ms in wanted.items():
             for r in where(rows, contender="ours", type="d", routine=name, n=n):
                 most(f"d{name} from host memory, {n}: ms", ms, float(r["ms_median"]))
-                if n == 4096 and r["ratio"] and name not in ("getrf", "potrf", "gesv", "gesv1"):
-                    least(f"d{name} from host memory, {n}: times 16 cores", 15, float(r["ratio"]))
+    for name in ("syrk", "syr2k", "symm", "trmm", "trsm"):
+        for r in where(rows, contender="ours", type="d", routine=name, n=4096):
+            if r["ratio"]:
+                least(f"d{name} from host memory, 4096: times 16 cores", 15, float(r["ratio"]))
     for first, then in (("getrf", "gecon"), ("potrf", "pocon")):
         for name, wanted in ((then, 0.3), (f"{first}_{then}", 1.3)):
             for r in where(rows, contender="ours", type="d", routine=name):
@@ -251,6 +259,22 @@ def solvers(rows):
     slower = [float(r["ratio"]) for r in rows if r["contender"] == "ours" and r["ratio"]]
     if slower:
         least("solvers and Level 3 from host memory: times the host, least", 0.95, min(slower))
+
+
+def level3_host(rows):
+    for type_, of in LEVEL3_HOST.items():
+        for name, wanted in of.items():
+            for n, ms in zip((4096, 8192, 16384), wanted):
+                for r in where(rows, contender="ours", type=type_, routine=name, n=n):
+                    most(f"{type_}{name} from host memory, {n}: ms", ms, float(r["ms_median"]))
+
+
+def batches(rows):
+    """Of TRSM: the orders of the goals alone, as many columns as rows."""
+    ratios = [float(r["ratio"]) for r in rows if r["m"] == r["n"] and int(r["m"]) in (16, 64, 128)]
+    if ratios:
+        least("batches of 1000 TRSM of 16, 64, 128: times cuBLAS, geometric mean", 1.5, mean(ratios))
+        least("batches of 1000 TRSM of 16, 64, 128: times cuBLAS, least", 1.0, min(ratios))
 
 
 def soak(rows):
@@ -362,6 +386,8 @@ def main(folder):
         ("rank_k", rank_k),
         ("routines", routines),
         ("solvers", solvers),
+        ("level3_host", level3_host),
+        ("batches", batches),
         ("out-of-core", out_of_core),
         ("types_outofcore", out_of_core),
         ("never-slower", never_slower),
