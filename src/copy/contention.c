@@ -32,6 +32,10 @@ static atomic_int failures;              /* attempts to let the host's threads g
    before that is noticed. */
 #define WEIGHED_NS INT64_C(100000000)
 static _Atomic int64_t gained_ns, paid_ns;
+/* The thread that called last, and until when several count as calling. */
+#define SEVERAL_NS INT64_C(1000000000)
+static _Atomic(const void *) caller;
+static _Atomic int64_t several_until;
 
 static int64_t load(_Atomic int64_t *value) { return atomic_load_explicit(value, memory_order_relaxed); }
 
@@ -103,7 +107,17 @@ int gpb_contention_workers(void)
    each size where it is the fastest by itself; on 4 cores one thread 57, all 109 (H200, 2026-11-29). */
 int gpb_contention_few(int cores) { return (int)max(1, max(cores - BOTH, cores / 4)); }
 
-bool gpb_contention_spares(void) { return load(&gained_ns) > load(&paid_ns); }
+/* Another thread may ask how many threads the host has while a call has lowered them, and set that number
+   again much later, as threadpoolctl does around scikit-learn's loops. */
+void gpb_contention_called_by(const void *thread)
+{
+    const void *before = atomic_load_explicit(&caller, memory_order_relaxed);
+    if (before == thread) return;
+    atomic_store_explicit(&caller, thread, memory_order_relaxed);
+    if (before) atomic_store_explicit(&several_until, gpb_clock_ns() + SEVERAL_NS, memory_order_relaxed);
+}
+
+bool gpb_contention_spares(void) { return load(&gained_ns) > load(&paid_ns) && !lasts(&several_until); }
 
 static void weigh(_Atomic int64_t *side, double seconds)
 {

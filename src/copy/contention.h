@@ -34,8 +34,10 @@ bool gpb_contention_is_draining(void);
 /* Calls on the host that leave the crew its cores keep contention from beginning, but take longer
    themselves.
    few: the most threads that they may use for that. spares: they shall, because GPU calls gain more by it
-   than they lose. */
+   than they lose, and one thread alone has called for a second. called_by: a call comes from the thread that
+   has this at an address of its own. */
 int gpb_contention_few(int cores);
+void gpb_contention_called_by(const void *thread);
 bool gpb_contention_spares(void);
 /* What that is learnt from. gains: a call has lost so many seconds to contention. copied: a call's bytes have
    gone through the rings, which takes so long without contention. host_took: a call that is the host's has

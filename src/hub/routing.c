@@ -64,8 +64,12 @@ gpb_policy gpb_routing_policy(void)
 /* Calls that are on the GPU now: small, large. */
 static atomic_int running[2];
 
+/* Its address tells this thread from others. */
+static _Thread_local char self __attribute__((tls_model("initial-exec")));
+
 bool gpb_routing_enter_gpu(bool large)
 {
+    gpb_contention_called_by(&self);
     return atomic_fetch_add(&running[large], 1) == 0 && !atomic_load(&running[!large]);
 }
 
@@ -116,6 +120,7 @@ static double single_multiplications(const gpb_call *g)
 void gpb_routing_enter_host(const gpb_call *g, const gpb_host_call *record)
 {
     gpb_host_threads_recover();
+    gpb_contention_called_by(&self);
     const bool several = multiplications(g) > 0x1p18 && gpb_host_threads() != 1 && gpb_gpu_started();
     const bool starts = record->leaves_core || gpb_ready_is_near();
     lowered_from = 0;

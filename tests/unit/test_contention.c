@@ -137,6 +137,17 @@ static void leave_cores(void **state)
     assert_true(gpb_contention_spares());
     gpb_contention_host_took(10, 4, 4, 16);        /* a host of four threads always leaves enough */
     assert_true(gpb_contention_spares());
+    static const char threads[2];
+    gpb_contention_called_by(&threads[0]);
+    gpb_contention_called_by(&threads[0]);
+    assert_true(gpb_contention_spares());
+    gpb_contention_called_by(&threads[1]);         /* not while several threads call */
+    gpb_contention_called_by(&threads[1]);
+    assert_false(gpb_contention_spares());
+    now += 999 * MS;
+    assert_false(gpb_contention_spares());
+    now += MS;
+    assert_true(gpb_contention_spares());
     for (int i = 0; i < 1000; i++) gpb_contention_copied(1e-3);
     int calls = 0;
     for (; gpb_contention_spares() && calls < 1000; calls++) gpb_contention_host_took(1e-3, 6, 16, 16);
