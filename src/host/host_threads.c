@@ -78,12 +78,6 @@ static int threads_of(const functions *host)
 
 int gpb_host_threads(void) { return threads_of(atomic_load_explicit(&here, memory_order_acquire)); }
 
-bool gpb_host_threads_found(void)
-{
-    const functions *host = atomic_load_explicit(&here, memory_order_acquire);
-    return host->get.address && host->get.call != one_thread;
-}
-
 bool gpb_host_threads_settable(void)
 {
     return atomic_load_explicit(&here, memory_order_acquire)->set.address;

@@ -9,8 +9,6 @@
    NULL: an embedded one, which has one thread, unless a host that says more is known. Enters the dynamic
    linker: call it between gpb_linker_enter and gpb_linker_leave. */
 void gpb_host_threads_find(const void *routine);
-/* A host was found that says more than that. */
-bool gpb_host_threads_found(void);
 /* Threads that the host BLAS computes with now, as it says itself; 0: it does not say, or no call has gone to
    it yet. */
 int gpb_host_threads(void);

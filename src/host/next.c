@@ -142,15 +142,13 @@ static void *search(enum gpb_symbol symbol, const char **way)
 static _Atomic(void *) found[GPB_SYMBOLS];
 static _Atomic(const char *) ways[GPB_SYMBOLS];
 
-/* Any routine of Level 3 or LAPACK tells if nothing else did; after that a GEMM does, which is what the
-   threads are wanted for. Not all of them, because the linker takes 0.3 ms to find which library an address
-   of OpenBLAS's is in. The embedded C functions call Fortran's names, each of which is searched for when it
-   is called. */
+/* Any routine of Level 3 or LAPACK tells. The embedded C functions call Fortran's names, each of which is
+   searched for when it is called. */
 static void note_threads(const gpb_symbol_row *row, const void *address)
 {
-    const bool embedded = address == row->embedded, gemm = strncmp(row->stem + 1, "gemm", 4) == 0;
+    const bool embedded = address == row->embedded;
     if (!row->door || (embedded && row->language == GPB_LANGUAGE_C)) return;
-    if (gemm || !gpb_host_threads_found()) gpb_host_threads_find(embedded ? NULL : address);
+    gpb_host_threads_find(embedded ? NULL : address);
 }
 
 /* For a call that can wait for no search. */

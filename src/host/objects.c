@@ -98,20 +98,55 @@ void *gpb_objects_open(const char *name)
     return handle;
 }
 
+/* ---- the library of an address. dladdr also looks for the nearest symbol, among 9,000 of OpenBLAS's: 40 us,
+   eight times for each name at its first call. A walk over a hundred libraries takes 3. */
+
+typedef struct holder { uintptr_t address, base; const char *name; } holder;
+
+static int holds(struct dl_phdr_info *info, size_t size, void *out)
+{
+    (void)size;
+    holder *of = out;
+    uintptr_t first = UINTPTR_MAX;
+    bool inside = false;
+    for (int i = 0; i < info->dlpi_phnum; i++) {
+        const ElfW(Phdr) *part = &info->dlpi_phdr[i];
+        const uintptr_t begin = info->dlpi_addr + part->p_vaddr;
+        if (part->p_type != PT_LOAD) continue;
+        if (begin < first) first = begin;
+        inside |= of->address - begin < part->p_memsz;
+    }
+    if (!inside) return 0;
+    of->base = first;
+    of->name = info->dlpi_name;
+    return 1;
+}
+
+static holder holder_of(const void *address)
+{
+    holder of = { .address = (uintptr_t)address };
+    dl_iterate_phdr(holds, &of);
+    return of;
+}
+
+uintptr_t gpb_objects_base(const void *address) { return holder_of(address).base; }
+
 /* ---- handles */
+
+/* The program itself has no name, and needs no handle. */
+static void *open_again(const void *address, int flags)
+{
+    const holder of = holder_of(address);
+    return of.name && *of.name ? dlopen(of.name, RTLD_LAZY | RTLD_NOLOAD | flags) : NULL;
+}
 
 void *gpb_objects_pin(void *address)
 {
-    Dl_info info;
-    if (address && dladdr(address, &info)) dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);
+    if (address) open_again(address, RTLD_NODELETE);
     return address;
 }
 
-void *gpb_objects_holding(const void *address)
-{
-    Dl_info info;
-    return dladdr(address, &info) ? dlopen(info.dli_fname, RTLD_LAZY | RTLD_NOLOAD) : NULL;
-}
+void *gpb_objects_holding(const void *address) { return open_again(address, 0); }
 
 void *gpb_objects_scope(const void *code)
 {

@@ -23,7 +23,9 @@ void *gpb_objects_open(const char *name);
 bool gpb_objects_opening(void);
 /* Keeps the library with that address in the process, also if the program closes it. Returns the address. */
 void *gpb_objects_pin(void *address);
-/* A handle, for dlclose, of the library with that address; NULL: none. */
+/* Where the library with that address begins; 0: no library has it. */
+uintptr_t gpb_objects_base(const void *address);
+/* A handle, for dlclose, of the library with that address; NULL: none, or the program itself. */
 void *gpb_objects_holding(const void *address);
 /* A handle, for dlclose, through which dlsym finds what the library with that code finds; NULL: none. */
 void *gpb_objects_scope(const void *code);

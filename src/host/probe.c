@@ -13,18 +13,12 @@
 
 /* ---- libraries that lead back to us */
 
-static void *base_of(const void *address)
-{
-    Dl_info info;
-    return dladdr(address, &info) ? info.dli_fbase : NULL;
-}
+static uintptr_t own_base(void) { return gpb_objects_base((const void *)(uintptr_t)gpb_probe_lookup); }
 
-static void *own_base(void) { return base_of((void *)gpb_probe_lookup); }
-
-static bool has_own(void *handle, const char *name, const void *base)
+static bool has_own(void *handle, const char *name, uintptr_t base)
 {
     void *address = dlsym(handle, name);
-    return address && base_of(address) == base;
+    return address && gpb_objects_base(address) == base;
 }
 
 /* The program's own scope has this library, because it was preloaded or linked, not opened by somebody. */
@@ -41,7 +35,7 @@ static bool is_global(void)
    that may have opened us. (FlexiBLAS may not be called while it opens a library.) */
 static bool is_ours(const void *address)
 {
-    const void *base = base_of(address);
+    const uintptr_t base = gpb_objects_base(address);
     if (!base) return false;
     if (base == own_base()) return true;
     void *handle = gpb_objects_holding(address);
