@@ -97,9 +97,9 @@ int gpb_host_threads_lower(int most)
 }
 
 /* If the program has set another number meanwhile, that stays. */
-void gpb_host_threads_restore(int all)
+void gpb_host_threads_restore(void)
 {
-    if (threads_of(lowered_of) == atomic_load(&lowered)) lowered_of->set.call(all);
+    if (threads_of(lowered_of) == atomic_load(&lowered)) lowered_of->set.call(lowered_from);
     atomic_store(&lowered, 0);
 }
 
@@ -108,5 +108,5 @@ void gpb_host_threads_in_child(void) { atomic_store(&orphaned, atomic_load(&lowe
 void gpb_host_threads_recover(void)
 {
     if (atomic_load_explicit(&orphaned, memory_order_relaxed) && atomic_exchange(&orphaned, false))
-        gpb_host_threads_restore(lowered_from);
+        gpb_host_threads_restore();
 }

@@ -16,9 +16,9 @@ int gpb_host_threads(void);
 bool gpb_host_threads_settable(void);
 /* The host computes with at most `most` threads (at least 1) until gpb_host_threads_restore, if it would
    use more and can be told so. Returns how many it would use; 0: nothing was done. If not 0, the same thread
-   must call gpb_host_threads_restore with it. */
+   must call gpb_host_threads_restore. */
 int gpb_host_threads_lower(int most);
-void gpb_host_threads_restore(int all);
+void gpb_host_threads_restore(void);
 /* For a forked child, in which the thread that has lowered the number does not exist. The number is what it
    was again from the next call of `recover` on, which may start the host's threads. */
 void gpb_host_threads_in_child(void);

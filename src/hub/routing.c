@@ -77,10 +77,10 @@ void gpb_routing_leave_gpu(bool large) { atomic_fetch_sub(&running[large], 1); }
 
 void gpb_routing_copied(const gpb_facts *facts, int64_t up, int64_t down)
 {
-    const double rate = 1e9 * facts->link.up_gbs, back = 1e9 * facts->link.down_gbs;
+    const double seconds = 1e-9 * ((double)up / facts->link.up_gbs + (double)down / facts->link.down_gbs);
     bool staged = false;
     for (int x = 0; x < GPB_OPERANDS; x++) staged |= gpb_where_is(facts, x, GPB_PLACE_HOST);
-    if (staged && rate > 0 && back > 0) gpb_contention_copied((double)up / rate + (double)down / back);
+    if (staged) gpb_contention_copied(seconds);
 }
 
 /* How many calls share the link with a new one: all of its own kind, and one of the other kind. */
@@ -152,7 +152,7 @@ void gpb_routing_leave_host(void)
 {
     if (began_ns) leave_several();
     began_ns = 0;
-    if (lowered_from) gpb_host_threads_restore(lowered_from);
+    if (lowered_from) gpb_host_threads_restore();
     lowered_from = 0;
 }
 

@@ -88,13 +88,13 @@ static void lowers(void **state)
     assert_true(gpb_host_threads_lower(16) == 0 && gpb_host_threads_lower(64) == 0);
     assert_true(gpb_host_threads_lower(6) == 16 && open_threads == 6);
     assert_true(gpb_host_threads_lower(4) == 0 && open_threads == 6);
-    gpb_host_threads_restore(16);
+    gpb_host_threads_restore();
     assert_int_equal(open_threads, 16);
     assert_true(gpb_host_threads_lower(0) == 16 && open_threads == 1);
-    gpb_host_threads_restore(16);
+    gpb_host_threads_restore();
     assert_true(gpb_host_threads_lower(6) == 16);
     open_threads = 3;                        /* by the program */
-    gpb_host_threads_restore(16);
+    gpb_host_threads_restore();
     assert_int_equal(open_threads, 3);
 }
 
@@ -105,7 +105,7 @@ static void another_host_meanwhile(void **state)
     gpb_host_threads_find(&dgemm_of_open);
     assert_int_equal(gpb_host_threads_lower(6), 16);
     gpb_host_threads_find(&dtrsm_of_mkl);
-    gpb_host_threads_restore(16);
+    gpb_host_threads_restore();
     assert_int_equal(open_threads, 16);
 }
 
@@ -121,7 +121,7 @@ static void in_a_child(void **state)
     gpb_host_threads_recover();
     assert_true(open_threads == 16 && set_calls == 1);
     assert_true(gpb_host_threads_lower(6) == 16 && open_threads == 6);
-    gpb_host_threads_restore(16);
+    gpb_host_threads_restore();
     gpb_host_threads_in_child();             /* of a fork beside no call */
     set_calls = 0;
     gpb_host_threads_recover();

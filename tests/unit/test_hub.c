@@ -117,7 +117,7 @@ int gpb_host_threads_lower(int most)
     return here.all;
 }
 void gpb_host_threads_recover(void) { }
-void gpb_host_threads_restore(int all) { here.threads = all; }
+void gpb_host_threads_restore(void) { here.threads = here.all; }
 bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 void gpb_host_multiply(const gpb_call *call) { (void)call; }
