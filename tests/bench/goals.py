@@ -267,6 +267,10 @@ def level3_host(rows):
             for n, ms in zip((4096, 8192, 16384), wanted):
                 for r in where(rows, contender="ours", type=type_, routine=name, n=n):
                     most(f"{type_}{name} from host memory, {n}: ms", ms, float(r["ms_median"]))
+                    for rival in where(rows, contender="nvblas", type=type_, routine=name, n=n):
+                        times = float(rival["ms_median"]) / float(r["ms_median"])
+                        wanted = 3 if n < 16384 else 1.5
+                        least(f"{type_}{name} from host memory, {n}: times NVBLAS", wanted, times)
 
 
 def batches(rows):

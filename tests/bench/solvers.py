@@ -4,7 +4,8 @@
 process of its own; they are asked by turns, case by case, so that both are timed in the same minute. The host
 BLAS of both is the OpenBLAS in NumPy's wheel. The names that begin with np_ go through NumPy's own functions.
 --rivals: cusolver, between copies from and to ordinary memory (the device's is there beforehand), and nvblas,
-NVIDIA's drop-in in front of another OpenBLAS, whose LAPACK calls nothing that a drop-in for BLAS sees.
+NVIDIA's drop-in in front of another OpenBLAS, for factorisations (that LAPACK calls nothing that a drop-in
+for BLAS sees) and Level 3.
 mixed1 is dsgesv, or zcgesv, with one column.
 A residual is in units of eps times the Frobenius norms of what was multiplied: below 10 is right.
 
@@ -42,8 +43,8 @@ NUMPY_SIZES = (2048, 4096, 8192)
 SMOKE_SIZES = (64, 129, 300)
 LATE = 2048  # no larger size begins when two thirds of the time are used
 RIVALS = ("cusolver", "nvblas")
-FACTORISATIONS = ("getrf", "potrf", "gesv", "gesv1")  # what rivals are asked for
-NVBLAS_LARGEST = 4096  # as slow as the host alone
+FACTORISATIONS = ("getrf", "potrf", "gesv", "gesv1")  # what rivals are asked for, and NVBLAS for Level 3
+NVBLAS_LARGEST = 4096  # of those: as slow as the host alone
 CALLS, LONG_S = 3, 3
 START_S = 3  # the GPU starts in the background
 PAUSE_S = 0.3  # OpenBLAS's threads spin for 0.15 s after a call, on the other contender's cores
@@ -501,6 +502,8 @@ class Contender:
         )
 
     def takes(self, name, n):
+        if self.who == "nvblas" and name in LEVEL3:
+            return True
         rival = self.who in RIVALS
         return not rival or (name in FACTORISATIONS and (self.who != "nvblas" or n <= NVBLAS_LARGEST))
 
