@@ -8,6 +8,7 @@
 #include "src/host/lapack_abi.h"
 #include "src/host/watch.h"
 #include "src/hub/factor.h"
+#include "src/hub/routing.h"
 
 /* The matrix that is factored, or its factors, which getrs and potrs only read. */
 #define MATRIX(p, name, bits, up, rows, cols, pivots)                                        \
@@ -28,7 +29,8 @@
         return;                                      \
     }                                                \
     *(void **)&next = gpb_next(GPB_SYMBOL_##name);   \
-    host_call;
+    host_call;                                       \
+    gpb_routing_leave_host();
 
 /* '1' is the 1-norm, too. */
 static inline char gpb_norm(char norm) { return norm == '1' ? 'O' : gpb_one_of("OI", gpb_letter(&norm)); }

@@ -5,6 +5,7 @@
 #include <errno.h>
 
 #include "src/doors/door.h"
+#include "src/hub/routing.h"
 #include "src/hub/triangular.h"
 
 /* By rows op(A) B is B^T op(A)^T by columns, and A is stored as its transpose. */
@@ -26,7 +27,8 @@ static void from_layout(gpb_triangular *t, int layout)
     errno = before;                                  \
     if (done) return;                                \
     *(void **)&next = gpb_next(GPB_SYMBOL_##name);   \
-    host_call;
+    host_call;                                       \
+    gpb_routing_leave_host();
 
 /* The arguments that Fortran and C pass alike, as values. */
 #define CALL(p, solve, name, bits, side_, uplo_, trans_, diag_, of, at)                            \

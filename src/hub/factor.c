@@ -16,7 +16,9 @@
 static void triangular(void *where, const gpb_triangular *t)
 {
     (void)where;
-    if (!gpb_triangular_offload(t)) gpb_host_triangular(t);
+    if (gpb_triangular_offload(t)) return;
+    gpb_host_triangular(t);
+    gpb_routing_leave_host();
 }
 
 static void multiply(void *where, const gpb_call *call)

@@ -147,7 +147,7 @@ static bool is_unreachable(const gpb_facts *facts)
     return unreachable;
 }
 
-__attribute__((noinline)) static enum gpb_resident_answer offload(const gpb_resident *w, int64_t *info)
+__attribute__((noinline)) static enum gpb_resident_answer by_gpu_or_host(const gpb_resident *w, int64_t *info)
 {
     const gpb_policy user = gpb_routing_policy();
     const gpb_call call = gpb_resident_equivalent(w);
@@ -156,6 +156,7 @@ __attribute__((noinline)) static enum gpb_resident_answer offload(const gpb_resi
     double begin_s = 0;
     gpb_facts facts;
     bool slower = false;
+    gpb_routing_leave_host();
     const gpb_plan plan = decide(w, &call, &user, &facts, &slower);
     gpb_resident_outcome out = { .failure = plan.why };
     /* VERIFY checks products. By calls, a factorisation is made of them; that is done where the host can
@@ -191,7 +192,10 @@ __attribute__((noinline)) static enum gpb_resident_answer offload(const gpb_resi
         *info = UNREACHED;
         return GPB_RESIDENT_DONE;
     }
-    return out.done ? GPB_RESIDENT_DONE : slower ? GPB_RESIDENT_HOST : GPB_RESIDENT_BY_CALLS;
+    if (out.done) return GPB_RESIDENT_DONE;
+    if (!slower) return GPB_RESIDENT_BY_CALLS;
+    gpb_routing_enter_host(&call, &(gpb_host_call){ .missed_s = plan.missed_s, .tries = plan.tries });
+    return GPB_RESIDENT_HOST;
 }
 
 enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *info)
@@ -208,7 +212,7 @@ enum gpb_resident_answer gpb_resident_offload(const gpb_resident *w, int64_t *in
     if (nothing || forbidden) return GPB_RESIDENT_BY_CALLS;
     gpb_traps traps;
     gpb_traps_hold(&traps);
-    const enum gpb_resident_answer answer = offload(w, info);
+    const enum gpb_resident_answer answer = by_gpu_or_host(w, info);
     gpb_traps_release(&traps);
     errno = before;
     return answer;

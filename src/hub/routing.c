@@ -119,11 +119,11 @@ static double single_multiplications(const gpb_call *g)
    pays. OpenBLAS uses several threads from 2^18 multiplications on. */
 void gpb_routing_enter_host(const gpb_call *g, const gpb_host_call *record)
 {
+    gpb_routing_leave_host();
     gpb_host_threads_recover();
     gpb_contention_called_by(&self);
     const bool several = multiplications(g) > 0x1p18 && gpb_host_threads() != 1 && gpb_gpu_started();
     const bool starts = record->leaves_core || gpb_ready_is_near();
-    lowered_from = 0;
     if (several || starts)
         lowered_from = gpb_host_threads_lower(starts ? (int)max(gpb_host_threads(), gpb_cores()) - 1
                                                      : gpb_machine_host_threads());
@@ -147,7 +147,8 @@ static void leave_several(void)
         gpb_contention_host_took(seconds, threads, lowered_from ? lowered_from : threads, cores);
 }
 
-/* Also called by the next call of a thread that has left the host by longjmp. */
+/* Also called by the next call of a thread, which may have left the host by longjmp, or be one that the
+   host's LAPACK makes. */
 void gpb_routing_leave_host(void)
 {
     if (began_ns) leave_several();

@@ -76,7 +76,9 @@ bool gpb_triangular_batch(const gpb_call *g, gpb_host_call *record)
     for (int64_t l = 0; l < g->batch; l++) {
         const gpb_triangular t = gpb_triangular_of(g, gpb_call_member(g, a, l), g->x[a].ld,
                                                    gpb_call_member(g, GPB_C, l), g->x[GPB_C].ld);
-        if (!gpb_triangular_offload(&t)) gpb_host_triangular(&t);
+        if (gpb_triangular_offload(&t)) continue;
+        gpb_host_triangular(&t);
+        gpb_routing_leave_host();
     }
     return true;
 }

@@ -143,6 +143,11 @@ for type in double float; do
         "$(head -4 $name.numbers | sed 's/host: //' | tr '\n' ';')"
     expect 'and at last' 'host: set 64' "$(grep set $name.numbers | tail -1)"
 done
+START_SOLVES=$PWD/solves.so spared solves 1 0 dgemm_ double
+for what in solves factors; do
+    if grep -q "host: $what with 63" solves.numbers; then ok "$what with a thread fewer near the start"
+    else fail "$what never with a thread fewer"; fi
+done
 spared other-threads 2 0
 expect 'a host with threads of OpenMP is let be' 'host: multiplies with 64' "$(cat other-threads.numbers)"
 spared changed 1 1

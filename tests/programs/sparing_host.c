@@ -18,6 +18,25 @@ int isamax_(const int *n, const float *x, const int *incx)
     return *n < 1 ? 0 : at + 1;
 }
 
+/* Systems of one equation. */
+void dtrsm_(const char *side, const char *uplo, const char *transa, const char *diag, const int *m,
+            const int *n, const double *alpha, const double *a, const int *lda, double *b, const int *ldb)
+{
+    (void)side, (void)uplo, (void)transa, (void)diag, (void)m, (void)n, (void)lda, (void)ldb;
+    fprintf(stderr, "host: solves with %d\n", threads);
+    *b *= *alpha / *a;
+}
+
+void dgesv_(const int *n, const int *nrhs, double *a, const int *lda, int *ipiv, double *b, const int *ldb,
+            int *info)
+{
+    (void)n, (void)nrhs, (void)lda, (void)ldb;
+    fprintf(stderr, "host: factors with %d\n", threads);
+    *ipiv = 1;
+    *info = 0;
+    *b /= *a;
+}
+
 /* alpha = 1, beta = 0, nothing transposed. */
 void GEMM(const char *transa, const char *transb, const int *m, const int *n, const int *k, const REAL *alpha,
           const REAL *a, const int *lda, const REAL *b, const int *ldb, const REAL *beta, REAL *c,

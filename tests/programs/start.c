@@ -8,7 +8,9 @@
    fork: forks at that moment, and lets the children multiply before it goes on as `gpu`.
    Exits with 0 if every product was right and what it waited for came. FILE: ends when that has been
    replaced.
-   GEMM, REAL: sgemm_ and float if they are not defined. */
+   GEMM, REAL: sgemm_ and float if they are not defined. START_SOLVES: solves behind each product, in double,
+   with the library of that name as the host (sparing_host.c), whose number of threads is the same after each
+   call. */
 #define _GNU_SOURCE
 #include <dirent.h>
 #include <dlfcn.h>
@@ -26,7 +28,7 @@
 #define REAL float
 #endif
 
-enum { N = 400, MOST = 400, FEW = 30 };
+enum { N = 400, MOST = 400, FEW = 30, SPARED = 64 };
 
 void GEMM(const char *, const char *, const int *, const int *, const int *, const REAL *, const REAL *,
           const int *, const REAL *, const int *, const REAL *, REAL *, const int *, size_t, size_t);
@@ -50,6 +52,30 @@ static int is_right(int n)
             if (c[i + j * n] != sum) return 0;
         }
     return 1;
+}
+
+static int keeps_threads(int (*get)(void)) { return !get || get() == SPARED; }
+
+/* Systems that are too small for a GPU, through the library's doors. */
+static int solves(const char *host)
+{
+    void (*trsm)(const char *, const char *, const char *, const char *, const int *, const int *,
+                 const double *, const double *, const int *, double *, const int *, size_t, size_t, size_t,
+                 size_t);
+    void (*gesv)(const int *, const int *, double *, const int *, int *, double *, const int *, int *);
+    int (*get)(void);
+    void *handle = dlopen(host, RTLD_LAZY | RTLD_NOLOAD);
+    *(void **)&get = handle ? dlsym(handle, "openblas_get_num_threads") : NULL;
+    *(void **)&trsm = dlsym(RTLD_DEFAULT, "dtrsm_");
+    *(void **)&gesv = dlsym(RTLD_DEFAULT, "dgesv_");
+    const int one = 1;
+    const double unit = 1, four = 4;
+    double of = 4, b = 8, x = 8;
+    int pivot, info, right = keeps_threads(get);
+    trsm("L", "L", "N", "N", &one, &one, &unit, &four, &one, &x, &one, 1, 1, 1, 1);
+    right &= keeps_threads(get);
+    gesv(&one, &one, &of, &one, &pivot, &b, &one, &info);
+    return right && keeps_threads(get) && x == 2 && b == 2;
 }
 
 static int threads(void)
@@ -107,7 +133,8 @@ int main(int count, char **arguments)
     if (getenv("START_IDLE")) return usleep(500000);
     if (strcmp(mode, "devices") == 0) setenv("CUDA_VISIBLE_DEVICES", "0", 1);
     for (int calls = 0; calls < MOST; calls++) {
-        if (!is_right(N)) {
+        const char *host = getenv("START_SOLVES");
+        if (!is_right(N) || (host && !solves(host))) {
             printf("call %d is wrong\n", calls);
             return 1;
         }

@@ -26,6 +26,7 @@ static double its_s(void) { return now_s; }
 #include "src/hub/tally.c"
 #include "src/hub/trace.c"
 #include "src/hub/offload.c"
+#include "src/hub/resident.c"
 
 /* ---- the world */
 
@@ -122,6 +123,12 @@ bool gpb_watch_scan(uint64_t now) { return now != 0; }
 bool gpb_linker_forking(void) { return false; }
 void gpb_host_multiply(const gpb_call *call) { (void)call; }
 int gpb_crew_size(void) { return 13; }
+bool gpb_lapack_inside_host(void) { return false; }
+gpb_resident_outcome gpb_resident_run(const gpb_resident *w, const gpb_facts *facts, const gpb_policy *user)
+{
+    (void)w, (void)facts, (void)user;
+    return (gpb_resident_outcome){ .failure = "no solver" };
+}
 static bool suspected;
 bool gpb_crowd_is_suspected(void) { return suspected; }
 bool gpb_ask_here(void) { return false; }
@@ -238,6 +245,34 @@ static void with_a_host_that_is_told(void **state)
     }
     spent = now_s - begin_s;
     assert_true(spent < 1.05 * 1000 * (p.host_s + 100 * small.host_s));
+}
+
+/* The same with a solver that is the host's. */
+static void with_the_hosts_solver(void **state)
+{
+    (void)state;
+    enum { N = 100 };
+    const double host_s = 60e-6;
+    const product p = product_of(512, 0.33e-3, 0.13e-3);
+    const gpb_factor a = { .symbol = "sgesv_", .type = GPB_TYPE_s, .uplo = 'G', .m = N, .n = N, .lda = N };
+    const gpb_resident solve = { .system = { .a = a, .trans = 'N', .nrhs = 1, .ldb = N }, .factors = true,
+                                 .solves = true };
+    int64_t info;
+    forget(5.4, 16);
+    here.told = true;
+    while_the_host_works(&p, 20);
+    double spent = 0, begin_s = now_s;
+    for (int i = 0; i < 3000; i++) {
+        if (i == 1000) begin_s = now_s;
+        does(&p);
+        assert_int_equal(gpb_resident_offload(&solve, &info), GPB_RESIDENT_HOST);
+        now_s += host_s * here.all / here.threads;
+        if (gpb_cores() - here.threads < 6) host_worked_s = now_s;
+        gpb_routing_leave_host();
+        assert_int_equal(here.threads, 16);
+    }
+    spent = now_s - begin_s;
+    assert_true(spent < 1.001 * 2000 * (p.gpu_s + host_s * 16 / 6));
 }
 
 /* Large calls are faster on the GPU even beside the host's threads. */
@@ -428,6 +463,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(one_size), cmocka_unit_test(with_the_host),
                                         cmocka_unit_test(with_a_host_that_is_told),
+                                        cmocka_unit_test(with_the_hosts_solver),
                                         cmocka_unit_test(large_beside_the_host), cmocka_unit_test(beside_few),
                                         cmocka_unit_test(beside_a_crowd),
                                         cmocka_unit_test(before_a_crowd_is_known),
