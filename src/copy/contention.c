@@ -103,8 +103,9 @@ int gpb_contention_workers(void)
     return left >= ENOUGH && left < workers ? left : workers;
 }
 
-/* A mix of 120 sizes of sgemm, on 16 cores: all threads took 90 ms, 10 of them 52, 6 of them 37, of 31 with
-   each size where it is the fastest by itself; on 4 cores one thread 57, all 109 (H200, 2026-11-29). */
+/* A mix of 120 sizes, on 16 cores: sgemm 90 ms with all threads and 37 with 6, of 31 with each size where it
+   is the fastest by itself; dgemm 127 and 65, of 52; cgemm 98, and 89 with 10, of 54. On 4 cores sgemm 109,
+   57 with one thread, of 55 (H200: evidence/host-cores.md). */
 int gpb_contention_few(int cores) { return (int)max(1, max(cores - BOTH, cores / 4)); }
 
 /* Another thread may ask how many threads the host has while a call has lowered them, and set that number
