@@ -49,12 +49,12 @@ bool gpb_resident_by_rows(const gpb_resident *w)
     return w->triangular && !w->inverts && w->triangular->side == 'R';
 }
 
+enum { PANEL_GRAIN = 64 };         /* panels begin where tensor copies can read them */
+
 /* Each panel takes as many launches as all columns would: 1.0 ms for 1024 of order 4096, 1.5 for 2048 (d,
    H100). It pays to have more of them where they come up meanwhile, too. A panel of TRSM should not take much
    longer than the next one's way: of order 8192 (d, H200) 2048 columns took 25.4 to 26.2 ms in all and 1024
    26.3 to 28.0, but of TRMM 24.6 to 25.2 and 21.9 to 22.4. */
-enum { PANEL_GRAIN = 64 };         /* panels begin where tensor copies can read them */
-
 static int64_t usual_panel(const gpb_resident *w, int64_t all)
 {
     enum { LEAST = 2048, LEAST_UP = 1024 };
