@@ -20,14 +20,13 @@ typedef struct functions {
     union { void *address; set_threads *call; } set;
 } functions;
 
-/* Those of the hosts that were found, and of the last one. Programs have few: a wheel brings one, LAPACK
-   another. */
-enum { HOSTS = 64 };
+/* Those of the hosts that were found, each once, and of the last one. Programs have few: NumPy's wheel brings
+   one and SciPy's another. A host is complete when it is listed. */
+enum { HOSTS = 16 };
 static functions hosts[HOSTS];
-static _Atomic(const functions *) here = hosts;
+static _Atomic(const functions *) listed[HOSTS], here = hosts;
 static atomic_int lowered;               /* 0, or the number that gpb_host_threads_lower has set, */
-static const functions *lowered_of;      /* of that host, */
-static int lowered_from;                 /* which had so many */
+static int lowered_from[HOSTS];          /* of hosts that had so many; 0: of this one it was not set */
 static atomic_bool orphaned;             /* it was lowered in the process that has forked this one */
 
 static int one_thread(void) { return 1; }
@@ -55,6 +54,7 @@ void gpb_host_threads_find(const void *routine)
         { "MKL_Get_Max_Threads", NULL, NULL }, { "bli_thread_get_num_threads", NULL, NULL } };
     static atomic_int count;
     functions its = { 0 };
+    const functions *known;
     if (!routine && !gpb_host_threads()) its.get.call = one_thread;
     void *handle = routine ? gpb_objects_holding(routine) : NULL;
     for (size_t i = 0; i < sizeof names / sizeof *names && handle && !its.get.address; i++) {
@@ -63,11 +63,17 @@ void gpb_host_threads_find(const void *routine)
             its.set.address = gpb_probe_lookup(handle, names[i].set);
     }
     if (handle) dlclose(handle);
-    if (!its.get.address || its.get.address == atomic_load(&here)->get.address) return;
+    if (!its.get.address) return;
+    for (int i = 1; i < HOSTS; i++)
+        if ((known = atomic_load(&listed[i])) && known->get.address == its.get.address) {
+            atomic_store(&here, known);
+            return;
+        }
     const int at = atomic_fetch_add(&count, 1) + 1;
     if (at >= HOSTS) return;
     hosts[at] = its;
-    atomic_store_explicit(&here, &hosts[at], memory_order_release);
+    atomic_store(&listed[at], &hosts[at]);
+    atomic_store(&here, &hosts[at]);
 }
 
 static int threads_of(const functions *host)
@@ -83,23 +89,32 @@ bool gpb_host_threads_settable(void)
     return atomic_load_explicit(&here, memory_order_acquire)->set.address;
 }
 
+/* Of all hosts, because which one serves this call is not known here. */
 int gpb_host_threads_lower(int most)
 {
-    const functions *host = atomic_load_explicit(&here, memory_order_acquire);
-    const int threads = host->set.address ? threads_of(host) : 0;
-    int none = 0;
+    int none = 0, largest = 0;
     most = most < 1 ? 1 : most;
-    if (threads <= most || !atomic_compare_exchange_strong(&lowered, &none, most)) return 0;
-    lowered_of = host;
-    lowered_from = threads;
-    host->set.call(most);
-    return threads;
+    if (!gpb_host_threads_settable() || gpb_host_threads() <= most) return 0;
+    if (!atomic_compare_exchange_strong(&lowered, &none, most)) return 0;
+    for (int i = 1; i < HOSTS; i++) {
+        const functions *host = atomic_load_explicit(&listed[i], memory_order_acquire);
+        const int threads = host && host->set.address ? threads_of(host) : 0;
+        lowered_from[i] = threads > most ? threads : 0;
+        if (threads > most) host->set.call(most);
+        if (lowered_from[i] > largest) largest = lowered_from[i];
+    }
+    if (!largest) atomic_store(&lowered, 0);
+    return largest;
 }
 
 /* If the program has set another number meanwhile, that stays. */
 void gpb_host_threads_restore(void)
 {
-    if (threads_of(lowered_of) == atomic_load(&lowered)) lowered_of->set.call(lowered_from);
+    const int to = atomic_load(&lowered);
+    for (int i = 1; i < HOSTS; i++) {
+        const functions *host = lowered_from[i] ? atomic_load(&listed[i]) : NULL;
+        if (host && threads_of(host) == to) host->set.call(lowered_from[i]);
+    }
     atomic_store(&lowered, 0);
 }
 

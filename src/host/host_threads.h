@@ -14,9 +14,9 @@ void gpb_host_threads_find(const void *routine);
 int gpb_host_threads(void);
 /* The host can be told how many. */
 bool gpb_host_threads_settable(void);
-/* The host computes with at most `most` threads (at least 1) until gpb_host_threads_restore, if it would
-   use more and can be told so. Returns how many it would use; 0: nothing was done. If not 0, the same thread
-   must call gpb_host_threads_restore. */
+/* All hosts that would use more than `most` threads (at least 1) and can be told so compute with that many
+   until gpb_host_threads_restore. Returns how many the largest would use; 0: nothing was done. If not 0, the
+   same thread must call gpb_host_threads_restore. */
 int gpb_host_threads_lower(int most);
 void gpb_host_threads_restore(void);
 /* For a forked child, in which the thread that has lowered the number does not exist. The number is what it
