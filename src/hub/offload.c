@@ -182,11 +182,11 @@ static bool done_by_gpu(const gpb_call *call, bool libcuda, gpb_host_call *recor
     return false;
 }
 
-__attribute__((noinline)) static bool offload(const gpb_call *call, gpb_host_call *record)
+__attribute__((noinline)) static bool offload(const gpb_call *call, unsigned mxcsr, gpb_host_call *record)
 {
     char *frame = __builtin_frame_address(0);
     bool libcuda;
-    *record = (gpb_host_call){ 0 };
+    *record = (gpb_host_call){ .traps = gpb_traps_any(mxcsr) };
     if (is_inside(frame)) return false;
     inside = NULL;
     gpb_routing_leave_host();
@@ -197,7 +197,7 @@ __attribute__((noinline)) static bool offload(const gpb_call *call, gpb_host_cal
         return true;
     }
     if (atomic_load_explicit(&gpb_option_watched, memory_order_relaxed)) tell_came(call, record);
-    record->why = gpb_routing_reject_fast(call, &libcuda);
+    record->why = gpb_routing_reject_fast(call, mxcsr, &libcuda);
     if (!record->why && done_by_gpu(call, libcuda, record)) return true;
     record->call = call;
     if (gpb_place_unreachable(call)) {
@@ -221,7 +221,7 @@ bool gpb_offload(const gpb_call *call, gpb_host_call *record)
     const int before = errno;
     gpb_traps traps;
     gpb_traps_hold(&traps);
-    const bool done = offload(call, record);
+    const bool done = offload(call, traps.mode, record);
     if (done) gpb_ranges_end(record->range);
     gpb_traps_release(&traps);
     errno = before;
@@ -243,11 +243,11 @@ __attribute__((noinline)) static void note_done(const gpb_host_call *record)
 
 void gpb_offload_done(const gpb_host_call *record)
 {
-    if (!record->call) return;
     gpb_traps traps;
-    gpb_traps_hold(&traps);
+    if (!record->call) return;
+    if (record->traps) gpb_traps_hold(&traps);
     note_done(record);
-    gpb_traps_release(&traps);
+    if (record->traps) gpb_traps_release(&traps);
 }
 
 void gpb_offload_or_host(const gpb_call *call)

@@ -20,6 +20,7 @@ typedef struct gpb_host_call {
     bool tries;
     int threads;                 /* that the prediction assumes for the host */
     double came_s;               /* when the call came; set only for the trace and the report */
+    bool traps;                  /* the caller traps floating-point exceptions (src/service/traps.h) */
     uint64_t range;              /* of a profiler, which the end of the call ends; 0: none */
     double begin_s;              /* when the host began; set only if something is learnt from the call */
 } gpb_host_call;

@@ -114,7 +114,7 @@ static gpb_plan decide(const gpb_resident *w, const gpb_call *call, const gpb_po
        there. */
     const double LONG = 1e-3;
     bool libcuda;
-    const gpb_plan rejected = { .why = gpb_routing_reject_fast(call, &libcuda) };
+    const gpb_plan rejected = { .why = gpb_routing_reject_fast(call, gpb_traps_mode(), &libcuda) };
     const bool steps = rejected.why == gpb_decide_too_small
                        && gpb_resident_host_steps_s(w, gpb_cores()) > LONG;
     *facts = (gpb_facts){ 0 };

@@ -147,14 +147,19 @@ static void leave_several(void)
         gpb_contention_host_took(seconds, threads, lowered_from ? lowered_from : threads, cores);
 }
 
-/* Also called by the next call of a thread, which may have left the host by longjmp, or be one that the
-   host's LAPACK makes. */
-void gpb_routing_leave_host(void)
+__attribute__((noinline)) static void leave_host(void)
 {
     if (began_ns) leave_several();
     began_ns = 0;
     if (lowered_from) gpb_host_threads_restore();
     lowered_from = 0;
+}
+
+/* Also called by the next call of a thread, which may have left the host by longjmp, or be one that the
+   host's LAPACK makes. */
+void gpb_routing_leave_host(void)
+{
+    if (began_ns || lowered_from) leave_host();
 }
 
 /* Hashes of sizes for which the host was found to be faster, because facts and plan cost half a microsecond.
@@ -246,12 +251,12 @@ gpb_plan gpb_routing_predict(const gpb_call *call, const gpb_policy *user, gpb_f
     return gpb_decide(call, facts, user);
 }
 
-__attribute__((noinline)) static double gain(const gpb_call *call)
+__attribute__((noinline)) static double gain(const gpb_call *call, unsigned mxcsr)
 {
     const gpb_policy user = gpb_routing_policy();
     bool libcuda;
     gpb_facts facts;
-    if (gpb_routing_reject_fast(call, &libcuda)) return 0;
+    if (gpb_routing_reject_fast(call, mxcsr, &libcuda)) return 0;
     gather(call, libcuda, &facts);
     const gpb_plan plan = gpb_decide(call, &facts, &user);
     if (!(plan.gpu || plan.waits) || gpb_facts_on_gpu(&facts)) return 0;
@@ -262,21 +267,21 @@ double gpb_routing_gain(const gpb_call *call)
 {
     gpb_traps traps;
     gpb_traps_hold(&traps);
-    const double times = gain(call);
+    const double times = gain(call, traps.mode);
     gpb_traps_release(&traps);
     return times;
 }
 
 /* As GPUs do not. A program that rounds downwards and upwards (interval arithmetic) relies on what that
    gives. */
-static inline bool rounds_otherwise(void)
+static bool rounds_otherwise(unsigned mxcsr)
 {
     enum { ROUNDING = 0x6000 };                        /* 0: to nearest */
-    return __builtin_ia32_stmxcsr() & ROUNDING;
+    return mxcsr & ROUNDING;
 }
 
 /* No operand that is used has to be fetched for the host. */
-static bool host_reaches(const gpb_call *call, bool libcuda, uint64_t now)
+__attribute__((noinline)) static bool host_reaches(const gpb_call *call, bool libcuda, uint64_t now)
 {
     gpb_facts facts;
     int before;
@@ -287,7 +292,7 @@ static bool host_reaches(const gpb_call *call, bool libcuda, uint64_t now)
     return !gpb_facts_c_on_gpu(&facts) && !(gpb_call_multiplies(call) && gpb_facts_on_gpu(&facts));
 }
 
-const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
+const char *gpb_routing_reject_fast(const gpb_call *call, unsigned mxcsr, bool *libcuda)
 {
     const uint64_t now = __builtin_ia32_rdtsc();       /* 10 to 20 ns, so only once a call */
     const enum gpb_offload_when when = wanted_of_call();
@@ -296,7 +301,7 @@ const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda)
     const bool surely_host = gpb_place_surely_host(call, *libcuda);
     const char *forbidden = gpb_decide_forbids(call, when, surely_host, !surely_host || gpb_gpu_possible());
     if (forbidden) return forbidden;
-    if (rounds_otherwise() && (surely_host || host_reaches(call, *libcuda, now)))
+    if (rounds_otherwise(mxcsr) && (surely_host || host_reaches(call, *libcuda, now)))
         return "a rounding mode other than to nearest";
     if (when != GPB_OFFLOAD_AUTO || !is_known_hosts(call)) return NULL;
     return surely_host || gpb_place_probed_host(call, now) ? gpb_decide_too_small : NULL;

@@ -15,9 +15,9 @@
 /* What the user wants, from the options. */
 gpb_policy gpb_routing_policy(void);
 /* Why the call goes to the host without facts, or NULL. Most calls are small and take the host less than a
-   microsecond; facts and plan take half of one. *libcuda: the process has it, and the call may go to a
-   GPU. */
-const char *gpb_routing_reject_fast(const gpb_call *call, bool *libcuda);
+   microsecond; facts and plan take half of one. mxcsr: the caller's, because to read it takes 5 ns. *libcuda:
+   the process has it, and the call may go to a GPU. */
+const char *gpb_routing_reject_fast(const gpb_call *call, unsigned mxcsr, bool *libcuda);
 /* The facts and the plan. Starts the GPU if the plan says so: behind this call, or before it if it is worth
    the wait. */
 gpb_plan gpb_routing_decide(const gpb_call *call, bool libcuda, const gpb_policy *user, gpb_facts *facts);

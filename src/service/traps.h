@@ -14,6 +14,8 @@ typedef struct gpb_traps {
     unsigned x87[7];             /* its environment, if something is trapped: VERIFY sums in long double */
 } gpb_traps;
 
+static inline unsigned gpb_traps_mode(void) { return __builtin_ia32_stmxcsr(); }
+
 static inline int gpb_traps_any(unsigned mode)
 {
     return __builtin_expect((mode & GPB_TRAPS_MASKED) != GPB_TRAPS_MASKED, 0);
@@ -22,7 +24,7 @@ static inline int gpb_traps_any(unsigned mode)
 /* If nothing is trapped, this is one comparison. fnstenv also masks all exceptions of x87. */
 static inline void gpb_traps_hold(gpb_traps *traps)
 {
-    traps->mode = __builtin_ia32_stmxcsr();
+    traps->mode = gpb_traps_mode();
     if (!gpb_traps_any(traps->mode)) return;
     __asm__ volatile("fnstenv %0" : "=m"(traps->x87));
     __builtin_ia32_ldmxcsr(traps->mode | GPB_TRAPS_MASKED);
