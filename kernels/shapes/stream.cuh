@@ -13,6 +13,7 @@ template <class T> struct gpb_stream_side {
     const T *x;                            /* X(first row of the tile, first k) */
     int64_t rs, cs;
     int rows;                              /* of X in the tile */
+    uint32_t tile;                         /* its number along the rows */
 };
 
 /* Y(p,w) is from[w][p * ks]. Columns outside Y repeat the last one, and their results are not stored. */
@@ -94,6 +95,21 @@ static __device__ __forceinline__ void gpb_stream_mn_major(const gpb_stream_side
     __syncthreads();
 }
 
+/* The sums of a warp's R rows, of which each lane has a part. */
+template <int ROWS, class T, int R, int W>
+static __device__ __forceinline__ void gpb_stream_lanes(T (&acc)[R][W], T *sums)
+{
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int r = 0; r < R; r++)
+#pragma unroll
+        for (int w = 0; w < W; w++) {
+            for (int o = 16; o; o /= 2) acc[r][w] = gpb_sum(acc[r][w], gpb_shuffle_xor(acc[r][w], o));
+            if (lane == 0) sums[w * ROWS + warp * R + r] = acc[r][w];
+        }
+    __syncthreads();
+}
+
 /* X contiguous along k. A warp has ROWS / warps rows, and its lanes lie along k with a vector each. */
 template <int ROWS, int THREADS, bool VECTOR, class T, int W>
 static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side<T> &s,
@@ -155,14 +171,55 @@ static __device__ __forceinline__ void gpb_stream_k_major(const gpb_stream_side<
             for (int w = 0; w < W; w++) gpb_fma(acc[r][w], gpb_element_at(x[r] + p * s.cs), y[w]);
     }
     if constexpr (BANKS) gpb_bank(acc, total);
+    gpb_stream_lanes<ROWS>(acc, sums);
+}
+
+/* The same where a warp has few rows and one column, and an element is a vector: then there are registers
+   for U elements of each row on their way. Every tile begins at another k and goes round, because rows 128 KB
+   apart that are all read at the same k meet in few of the memory's channels. */
+template <int ROWS, int THREADS, int U, bool VECTOR, class T>
+static __device__ __forceinline__ void gpb_stream_around(const gpb_stream_side<T> &s,
+                                                         const gpb_stream_few<T, 1> &few, int64_t k, T *sums)
+{
+    constexpr int R = ROWS / (THREADS / 32), STEP = U * 32;
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    const int64_t steps = k / STEP, begin = steps ? s.tile % steps * STEP : 0;
+    const T *x[R];
+    T acc[R][1] = {}, total[R][1] = {};
 #pragma unroll
-    for (int r = 0; r < R; r++)
+    for (int r = 0; r < R; r++) x[r] = s.x + min(warp * R + r, s.rows - 1) * s.rs;
+    auto add = [&](int64_t p, const T (&v)[R]) {
+        T y[1];
+        if (few.vector) y[0] = gpb_conj_if(few.conj, __ldg((const gpb_vector<T> *)few.from[0] + p));
+        else few.load(y, p);
 #pragma unroll
-        for (int w = 0; w < W; w++) {
-            for (int o = 16; o; o /= 2) acc[r][w] = gpb_sum(acc[r][w], gpb_shuffle_xor(acc[r][w], o));
-            if (lane == 0) sums[w * ROWS + warp * R + r] = acc[r][w];
-        }
-    __syncthreads();
+        for (int r = 0; r < R; r++) gpb_fma(acc[r][0], v[r], y[0]);
+    };
+    int64_t p = begin;
+#pragma unroll 1
+    for (int64_t step = 0; step < steps; step++) {
+        T v[U][R];
+        if (p % (GPB_STREAM_CHAIN * 32) == 0) gpb_bank(total, acc);
+#pragma unroll
+        for (int u = 0; u < U; u++)
+#pragma unroll
+            for (int r = 0; r < R; r++) {
+                const T *from = x[r] + (p + u * 32 + lane) * s.cs;
+                v[u][r] = VECTOR ? __ldcs((const gpb_vector<T> *)from) : gpb_element_ldcs(from);
+            }
+#pragma unroll
+        for (int u = 0; u < U; u++) add(p + u * 32 + lane, v[u]);
+        p = p + STEP == steps * STEP ? 0 : p + STEP;
+    }
+#pragma unroll 1
+    for (p = steps * STEP + lane; p < k; p += 32) {
+        T v[R];
+#pragma unroll
+        for (int r = 0; r < R; r++) v[r] = gpb_element_at(x[r] + p * s.cs);
+        add(p, v);
+    }
+    gpb_bank(acc, total);
+    gpb_stream_lanes<ROWS>(acc, sums);
 }
 
 template <int ROWS, int THREADS, int U, class T, int W>
@@ -175,6 +232,9 @@ static __device__ __forceinline__ void gpb_stream(const gpb_stream_side<T> &s,
         base && (s.cs & (V - 1)) == 0 && s.rows == ROWS
             ? gpb_stream_mn_major<ROWS, THREADS, U, true>(s, few, k, sums)
             : gpb_stream_mn_major<ROWS, THREADS, U, false>(s, few, k, sums);
+    else if constexpr (W == 1 && V == 1)
+        base ? gpb_stream_around<ROWS, THREADS, 16 * (THREADS / 32) / ROWS, true>(s, few, k, sums)
+             : gpb_stream_around<ROWS, THREADS, 16 * (THREADS / 32) / ROWS, false>(s, few, k, sums);
     else
         base && (s.rs & (V - 1)) == 0 && s.cs == 1
             ? gpb_stream_k_major<ROWS, THREADS, true>(s, few, k, sums)
@@ -207,10 +267,10 @@ static __device__ __forceinline__ void gpb_stream_tile(const gpb_tile<T> &t)
     const T *a = gpb_global(t.a + t.i0 * g.rsa), *b = gpb_global(t.b + t.j0 * g.csb);
     const bool mixed = !g.conj_a != !g.conj_b;
     if (TALL)
-        gpb_stream<ROWS, THREADS, STAGES>(gpb_stream_side<T>{ a, g.rsa, g.csa, rows },
+        gpb_stream<ROWS, THREADS, STAGES>(gpb_stream_side<T>{ a, g.rsa, g.csa, rows, (uint32_t)(t.i0 / BM) },
                                           gpb_stream_few_of<W>(b, g.rsb, g.csb, cols, mixed), t.k, sums);
     else
-        gpb_stream<ROWS, THREADS, STAGES>(gpb_stream_side<T>{ b, g.csb, g.rsb, cols },
+        gpb_stream<ROWS, THREADS, STAGES>(gpb_stream_side<T>{ b, g.csb, g.rsb, cols, (uint32_t)(t.j0 / BN) },
                                           gpb_stream_few_of<W>(a, g.csa, g.rsa, rows, mixed), t.k, sums);
     const gpb_target<T> to = gpb_target_of(t);
     const bool flip = TALL ? g.conj_a : g.conj_b;
