@@ -148,6 +148,15 @@ static double least_share(const gpb_kernel *kernel, const gpb_case *on)
     return copies > 0 ? copies / ((double)kernel->bm * kernel->bn * kernel->bk * on->peak_s) : 0;
 }
 
+/* Behind another launch of a queue a MAPPED kernel takes as long as by itself, and others so much longer.
+   With this the kernels of d and z for the shapes of LAPACK's recursions are 1.012 and 1.018 times from the
+   best, by the figures of single calls 1.017 and 1.097 (H200: evidence/choice.md). */
+#define BEHIND_S 2e-6
+static double behind_s(const gpb_kernel *kernel, const gpb_case *on)
+{
+    return on->facts->gpu.queued && kernel->form != GPB_FORM_MAPPED ? BEHIND_S : 0;
+}
+
 /* Number of tiles along a size, the last perhaps incomplete. Their edges are powers of two. */
 static double along(int64_t size, int shift)
 {
@@ -245,7 +254,7 @@ gpb_kernel_cost gpb_cost_kernel(const gpb_kernel *kernel, const gpb_tuned *tuned
         .memory_s = residues ? 0 : (element * (on->elements[GPB_A] + on->elements[GPB_B]) * tuned->per_load
                      + result * on->elements[GPB_C] * tuned->per_store
                        * (on->misaligned[GPB_C] ? tuned->misaligned_c : 1)) * on->byte_s,
-        .other_s = tuned->fixed_us * 1e-6
+        .other_s = tuned->fixed_us * 1e-6 + behind_s(kernel, on)
                    + (residues ? residues_s(kernel, tuned, on, result) : passes_s(kernel, tuned, on)),
         .part_s = 2 * on->element * on->elements[GPB_C] * on->passed_s, .part_fixed_s = tuned->join_us * 1e-6,
         .streamk = share_of(kernel, tiles, on),

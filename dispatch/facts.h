@@ -27,6 +27,7 @@ typedef struct gpb_gpu {
     int64_t bytes;               /* device memory that this call may use */
     bool no_maps;                /* MAPPED kernels cannot be had: the driver is older than tensor maps, or no
                                     cluster fits */
+    bool queued;                 /* the launch is one of many that a routine queues (run/resident.c) */
     bool no_residues;            /* RESIDUES kernels would leave most of C to others (src/hub/sample.c) */
 } gpb_gpu;
 

@@ -288,7 +288,8 @@ static uint64_t hash_of(const gpb_call *g, const gpb_facts *facts, const gpb_pol
     /* Of C there are only bits 10 and 11. */
     flags |= (uint64_t)gpb_call_one_matrix(g) << 13 | (uint64_t)g->joined << 12;
     flags |= (uint64_t)facts->gpu.no_residues << 14 | (uint64_t)facts->gpu.no_maps << 15;
-    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
+    flags |= (uint64_t)policy->math << 16 | (uint64_t)facts->gpu.queued << 23;
+    flags |= (uint64_t)facts->gpu.arch << 24 | (uint64_t)facts->gpu.sms << 40;
     const gpb_kernel *kernel = policy->kernel ? gpb_kernel_table_find(policy->kernel, g->type) : NULL;
     const uint64_t row = kernel ? (uint64_t)(kernel - gpb_kernels + 1) : 0;
     const uint64_t hash = mix(mix(gpb_learn_hash(g), flags), (uint64_t)facts->gpu.bytes);

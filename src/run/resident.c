@@ -652,6 +652,7 @@ static bool attempt(const gpb_resident *work, const gpb_facts *facts, const gpb_
     if (r.lane) {
         r.facts.gpu.arch = r.lane->device->arch;
         r.facts.gpu.sms = r.lane->device->sms;
+        r.facts.gpu.queued = true;
         out->failure = run_on_lane(&r, facts, kept, out, &rest);
         out->kept = r.kept;
         free(r.panel_width);

@@ -13,6 +13,7 @@
 
 #include "dispatch/cost.h"
 #include "dispatch/decide.h"
+#include "dispatch/kernel_pick.h"
 #include "dispatch/numbers.h"
 #include "dispatch/panels.h"
 #include "dispatch/predict.h"
@@ -661,6 +662,23 @@ static void mapped(void **state)
     }
 }
 
+/* A launch behind others is chosen apart from the same launch by itself, also when both are remembered. */
+static void queued(void **state)
+{
+    (void)state;
+    gpb_call call = gemm(4032, 64, 64);
+    const gpb_policy chosen = { .offload = GPB_OFFLOAD_AUTO };
+    gpb_facts alone = *h200, behind;
+    call.type = GPB_TYPE_z;
+    for (int x = 0; x < GPB_OPERANDS; x++) alone.where[x].place = GPB_PLACE_DEVICE;
+    behind = alone;
+    behind.gpu.queued = true;
+    for (int round = 0; round < 2; round++) {
+        assert_int_equal(gpb_kernel_pick(&call, &alone, &chosen, false).kernel->form, GPB_FORM_STRIDED);
+        assert_int_equal(gpb_kernel_pick(&call, &behind, &chosen, false).kernel->form, GPB_FORM_MAPPED);
+    }
+}
+
 /* The same of complex double, whose elements are aligned wherever the base is. */
 static void mapped_complex(void **state)
 {
@@ -962,7 +980,7 @@ static void schedule(void **state)
 {
     (void)state;
     int strips = 0, deep = 0, blocks = 0, parts = 0;
-    for (int round = 0; round < 2000; round++) {
+    for (int round = 0; round < 3000; round++) {
         gpb_call call = gemm(size(11), size(11), size(11));
         call.type = (enum gpb_type)below(GPB_TYPES);
         gpb_facts facts = *h200;
@@ -1284,6 +1302,7 @@ int main(int count, char **arguments)
     golden_print(print_plans, count, arguments);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_prestate(golden, count > 1 ? arguments[1] : "tests/unit/plans.golden"),
+        cmocka_unit_test(queued),
         cmocka_unit_test(order_of_the_rules),
         cmocka_unit_test(symmetric_operands),
         cmocka_unit_test(start_must_pay),
