@@ -133,6 +133,12 @@ static bool suspected;
 bool gpb_crowd_is_suspected(void) { return suspected; }
 bool gpb_ask_here(void) { return false; }
 void gpb_ask_product(const gpb_call *call, const char *of) { (void)call, (void)of; }
+gpb_facts gpb_ask_on_device(const gpb_facts *facts) { return *facts; }
+void gpb_ask_answer(const gpb_call *call, const char *of, const gpb_facts *facts, const gpb_plan *plan,
+                    const gpb_plan *forced, double device_s)
+{
+    (void)call, (void)of, (void)facts, (void)plan, (void)forced, (void)device_s;
+}
 int gpb_cores(void) { return 16; }
 gpb_verify gpb_verify_begin(const gpb_call *call, const gpb_facts *facts)
 {
