@@ -235,9 +235,10 @@ static void NAME(store)(const gpb_fake_member *x, const void *sums, int64_t ld, 
         }
 }
 
+/* Rounds at every step, as kernels do: where alpha times the sum overflows, infinite beta C must give NaN. */
 static void NAME(add_up)(const gpb_fake_parts *x, void *to, int64_t ldc)
 {
-    const WIDE alpha = NAME(scalar)(x->alpha), beta = NAME(scalar)(x->beta);
+    const ELEMENT alpha = (ELEMENT)NAME(scalar)(x->alpha), beta = (ELEMENT)NAME(scalar)(x->beta);
     for (int64_t j = 0; j < x->columns; j++)
         for (int64_t i = 0; i < x->rows; i++) {
             ELEMENT *c = (ELEMENT *)to + i + j * ldc, sum = 0;
@@ -245,8 +246,8 @@ static void NAME(add_up)(const gpb_fake_parts *x, void *to, int64_t ldc)
                 const ELEMENT *part = y ? (const ELEMENT *)x->second + (y - 1) * x->stride : x->first;
                 sum += part[i + j * x->ld];
             }
-            const WIDE value = NAME(times_wide)(alpha, (WIDE)sum);
-            *c = (ELEMENT)(beta == 0 ? value : value + NAME(scaled_wide)(beta, (WIDE)*c));
+            const ELEMENT value = NAME(times)(alpha, sum);
+            *c = beta == 0 ? value : value + NAME(scaled)(beta, *c);
         }
 }
 
