@@ -149,8 +149,9 @@ static double least_share(const gpb_kernel *kernel, const gpb_case *on)
 }
 
 /* Behind another launch of a queue a MAPPED kernel takes as long as by itself, and others so much longer.
-   With this the kernels of d and z for the shapes of LAPACK's recursions are 1.012 and 1.018 times from the
-   best, by the figures of single calls 1.017 and 1.097 (H200: evidence/choice.md). */
+   With this the kernels of z for the shapes of LAPACK's recursions are 1.015 times from the best, by the
+   figures of single calls 1.093; of d 1.017 and 1.016 (H200: evidence/choice.md). s and c have no MAPPED
+   kernels, so their choice is the same either way. */
 #define BEHIND_S 2e-6
 static double behind_s(const gpb_kernel *kernel, const gpb_case *on)
 {
