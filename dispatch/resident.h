@@ -49,6 +49,11 @@ static inline bool gpb_resident_inverts_lu(const gpb_resident *work)
 }
 /* TRSM and TRMM from the right: rows of B are independent, where else columns are. */
 bool gpb_resident_by_rows(const gpb_resident *work);
+/* No launch writes to A, so that each may read it before the one before it has ended. */
+static inline bool gpb_resident_only_reads_a(const gpb_resident *work)
+{
+    return !work->factors && !work->inverts;
+}
 /* Panels of B's columns, or rows, that are computed together and go home while others are computed, if home
    is the host: panel x is [first[x], first[x + 1]). */
 enum { GPB_RESIDENT_PANELS = 8 };

@@ -16,11 +16,12 @@
 /* LAUNCH, block and grid.
    panel_cluster  GPB_PANEL_THREADS, one cluster of GPB_PANEL_BLOCKS(m) blocks, at most GPB_PANEL_CLUSTER
    panel_grid     the same for more blocks, all of which must be on the GPU at once (a cooperative launch)
-   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_CHOLESKY_SHARED(most) bytes of
+   cholesky       GPB_CHOLESKY_THREADS, GPB_CHOLESKY_BLOCKS(below, bytes); GPB_ALONE_SHARED(most) bytes of
                   shared memory
    substitute     GPB_SUBSTITUTE_THREADS_OF(real, groups), GPB_SUBSTITUTE_BLOCKS(cols, groups), groups from
                   GPB_SUBSTITUTE_LEAST(real, bytes) to GPB_SUBSTITUTE_GROUPS; GPB_SUBSTITUTE_SHARED(real,
-                  bytes) bytes of shared memory. real: the bytes of a real number
+                  bytes) bytes of shared memory; or, for one block on each SM, GPB_SUBSTITUTE_HELPERS(real)
+                  threads more, and GPB_ALONE_SHARED(most). real: the bytes of a real number
    multiply       GPB_TRIANGLE_THREADS, GPB_MULTIPLY_BLOCKS(cols, real, bytes), by as many as there are
                   triangles, at most 65535; GPB_TRIANGLE_SHARED(bytes) bytes of shared memory
    trsv           GPB_TRSV_THREADS, at most GPB_TRSV_BLOCKS(n, bytes), all of which must be on the GPU at once
@@ -47,9 +48,10 @@
 /* Of one column in shared memory: its rows, and 16 bytes, so that fragments of the FP64 tensor cores meet in
    no bank. */
 #define GPB_CHOLESKY_STRIDE(bytes) (GPB_CHOLESKY_THREADS - 32 + 16 / (bytes))
-/* More than half of an SM's, because two blocks on one take 1.4 times as long (H200). most: what a block can
-   have, which is less than that where an SM has no room for two. */
-#define GPB_CHOLESKY_SHARED(most) ((most) < 120000 ? (most) : 120000)
+/* For one block on each SM: more than half of its shared memory. Two blocks of `cholesky` on one take 1.4
+   times as long (H200). most: what a block can have, which is less than that where an SM has no room for two.
+   */
+#define GPB_ALONE_SHARED(most) ((most) < 120000 ? (most) : 120000)
 #define GPB_TRIANGLE_THREADS 128
 /* Numbers with real parts of 8 bytes are in tiles, which the FP64 tensor cores take. */
 #define GPB_TRIANGLE_TILED(real) ((real) == 8)
@@ -71,6 +73,8 @@
 #define GPB_SUBSTITUTE_WARPS_OF(real) (GPB_TRIANGLE_TILED(real) ? 1 : GPB_SUBSTITUTE_WARPS)
 #define GPB_SUBSTITUTE_THREADS_OF(real, groups) (32 * GPB_SUBSTITUTE_WARPS_OF(real) * (groups))
 #define GPB_SUBSTITUTE_THREADS GPB_SUBSTITUTE_THREADS_OF(4, GPB_SUBSTITUTE_GROUPS)     /* the most */
+/* In tiles, they fetch the triangle for the warps that solve. */
+#define GPB_SUBSTITUTE_HELPERS(real) (GPB_TRIANGLE_TILED(real) ? GPB_TRIANGLE_THREADS : 0)
 #define GPB_SUBSTITUTE_BLOCKS(cols, groups) (((cols) + 8 * (groups) - 1) / (8 * (groups)))
 /* Rows of a group's tile, of which a lane has 16 bytes a column. */
 #define GPB_SUBSTITUTE_HIGH(bytes) (8 * 16 / (bytes))
@@ -172,6 +176,7 @@ typedef struct gpb_triangle_args {
     int32_t inverts;                       /* substitute: B is the identity, alpha 1, L not conjugated; of
                                               column c the rows before c stay 0 and take no part in
                                               anything, whatever L has */
+    int32_t ready;                         /* substitute: no launch that has not ended writes to L */
 } gpb_triangle_args;
 
 /* B = alpha L F, by strides likewise, for the triangles L on the diagonal of one of that order, each with its

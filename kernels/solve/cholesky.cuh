@@ -344,7 +344,7 @@ template <class T> struct gpb_cholesky_body {
 template <class T> static __device__ __forceinline__ void gpb_cholesky(const gpb_cholesky_args &g)
 {
     constexpr int LEAST = 99 << 10;        /* that a block can have, of all GPUs from sm_80 on */
-    static_assert(sizeof(gpb_cholesky_body<T>) <= GPB_CHOLESKY_SHARED(LEAST), "as it is launched");
+    static_assert(sizeof(gpb_cholesky_body<T>) <= GPB_ALONE_SHARED(LEAST), "as it is launched");
     ((gpb_cholesky_body<T> *)gpb_solve_memory())->run(g);
 }
 

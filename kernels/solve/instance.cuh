@@ -33,8 +33,10 @@ template <class T> static __device__ __forceinline__ void gpb_panel_grid(const g
 
 /* The type's own: with the most of any type ptxas would give tiles half of their registers. */
 #undef GPB_SUBSTITUTE_THREADS
+#define GPB_SOLVE_REAL sizeof(gpb_real<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>)
 #define GPB_SUBSTITUTE_THREADS \
-    GPB_SUBSTITUTE_THREADS_OF(sizeof(gpb_real<GPB_TYPE_NAME(GPB_SOLVE_TYPE)>), GPB_SUBSTITUTE_GROUPS)
+    (GPB_SUBSTITUTE_THREADS_OF(GPB_SOLVE_REAL, GPB_SUBSTITUTE_GROUPS) \
+     + GPB_SUBSTITUTE_HELPERS(GPB_SOLVE_REAL))
 
 /* Define GPB_SOLVE_TYPE as the type's letter. The next launch may begin beside this one, because it waits
    before it reads anything. Of few threads at least two blocks are to fit on an SM: without that ptxas

@@ -25,7 +25,7 @@ template <class T> struct gpb_division {
     __device__ __forceinline__ by invert(const gpb_triangle_args &g)
     {
         bool usual = true;
-#pragma unroll 1
+#pragma unroll 2
         for (int i = threadIdx.x; i < triangle::ORDER; i += blockDim.x) {
             const T one = gpb_from_real<T>(1);
             const T y = i < g.n && !g.unit ? gpb_element_at((const T *)g.l + i * (g.rsl + g.csl)) : one;
@@ -67,6 +67,8 @@ template <class T> struct gpb_division {
     }
 };
 
+/* A warp's columns are its own from the first row to the last. A block may have as many warps more, which
+   fetch the triangle for those that solve: fetching was a sixth of a pass. */
 template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
     using in_tiles = gpb_triangle_in_tiles<T>;
     using triangle = typename in_tiles::triangle;
@@ -107,14 +109,19 @@ template <class T> struct gpb_substitute_tiles : gpb_triangle_in_tiles<T> {
         const int64_t col = triangle::col(gpb_lane_g());
         T *to = (T *)g.b + gpb_lane_t() * g.rsb + col * g.csb;
         double x[in_tiles::SUMS][4];
-        triangle::fetch(l[0], g, 0);
-        in_tiles::read(x, g);
+        const bool helps = threadIdx.x >= triangle::THREADS;
+        const bool fetches = helps || blockDim.x == triangle::THREADS;
+        if (!g.ready) gpb_grid_wait();
+        if (fetches) triangle::fetch(l[0], g, 0);
         const auto how = division.invert(g);
+        gpb_grid_wait();
+        if (!helps) in_tiles::read(x, g);
 #pragma unroll 1
         for (int round = 0; round < g.n; round += HIGH) {
             const auto &of = l[round / HIGH % 2];
             triangle::template await<0>();
-            triangle::fetch(l[(round / HIGH + 1) % 2], g, round + HIGH);
+            if (fetches) triangle::fetch(l[(round / HIGH + 1) % 2], g, round + HIGH);
+            if (helps) continue;
 #pragma unroll
             for (int half = 0; half < ROWS; half++) {
                 if (round + half * PASS >= g.n) break;
@@ -305,10 +312,12 @@ template <class T> struct gpb_substitute_together {
         const int groups_here = blockDim.x / (32 * WARPS);
         const int64_t col = ((int64_t)blockIdx.x * groups_here + in_group) * 8;
         sums x;
+        if (!g.ready) gpb_grid_wait();
         fetch_diagonal(diagonal[0], g, 0, in_group * WARPS + member, groups_here * WARPS);
         gpb_cp_async_commit();
-        read(x, g, member * HIGH + ROWS * lane_g, col + 2 * t);
         const auto how = by.invert(g);
+        gpb_grid_wait();
+        read(x, g, member * HIGH + ROWS * lane_g, col + 2 * t);
 
         const unsigned at_l = gpb_shared_kept(l), at_diagonal = gpb_shared_kept(diagonal);
         const unsigned at_group = gpb_shared_kept(&groups[in_group]), told = at_group + offsetof(group, told);
@@ -451,7 +460,7 @@ template <class T> static __device__ __forceinline__ void gpb_substitute(const g
     static_assert(sizeof(by) <= GPB_SUBSTITUTE_SHARED(sizeof(gpb_real<T>), sizeof(T)), "as it is launched");
     ((by *)gpb_solve_memory())->run(g);
     constexpr int OF_GROUP = GPB_SUBSTITUTE_THREADS_OF(sizeof(gpb_real<T>), 1);
-    if (g.inverts) gpb_invert_again<T>(g, 8 * (blockDim.x / OF_GROUP));
+    if (g.inverts) gpb_invert_again<T>(g, 8 * min((int)blockDim.x / OF_GROUP, GPB_SUBSTITUTE_GROUPS));
 }
 
 #endif

@@ -43,7 +43,7 @@ template <class T, int COLUMNS> struct gpb_triangle {
     {
         /* Threads follow each other in memory's order. */
         const bool across = g.csl == 1 || g.csl == -1;
-        const int thread = threadIdx.x, ends = min(g.n, first + COUNT) - first;
+        const int thread = threadIdx.x % THREADS, ends = min(g.n, first + COUNT) - first;
         if (across) {
             const int s = thread % COUNT;
             int i = first + thread / COUNT;

@@ -6,6 +6,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+#include "dispatch/numbers.h"
 #include "dispatch/resident.h"
 #include "kernels/residues.h"
 #include "kernels/sliced.h"
@@ -30,8 +31,8 @@ typedef struct row {
     enum gpb_image image;
     const char *symbol;
     int threads, smem;
+    int most_smem;               /* of a launch that asks for more than smem */
     bool big_clusters;           /* it may be launched in clusters of more than 8 blocks */
-    bool swaps;                  /* it takes as much shared memory as its launch says */
     bool early;                  /* its blocks may start before the launch before it has ended, for which
                                     they wait themselves */
 } row;
@@ -41,7 +42,7 @@ enum { BEGINS_follows = false, BEGINS_waits = true, BEGINS_rehearses = true };  
 /* By type, then by pass. */
 #define PASS(p, pass, image, symbol, threads, early)                                            \
     [GPB_TYPE_##p * GPB_PASSES + GPB_PASS_##pass] =                                             \
-        { image, GPB_STR(symbol), threads, 0, false, false, early }
+        { image, GPB_STR(symbol), threads, 0, 0, false, early }
 static const row passes[GPB_TYPES * GPB_PASSES] = {
 #define TYPE(p, type, bytes, flops, kind)                                                      \
     PASS(p, PACK, GPB_IMAGE_##p##pack, GPB_PACK_SYMBOL(p), GPB_PACK_THREADS, false),           \
@@ -64,22 +65,25 @@ static row row_of(int which, int arch)
 {
     if (which < GPB_KERNELS) {
         const gpb_kernel *kernel = &gpb_kernels[which];
-        return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem, false, false, true };
+        return (row){ kernel->image, kernel->symbol, kernel->threads, kernel->smem, 0, false, true };
     }
     if (which >= GPB_FUNCTION_SLICERS) {
         const gpb_slicer *of = &gpb_slicers[which - GPB_FUNCTION_SLICERS];
-        return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0, false, false, false };
+        return (row){ of->image, of->symbol, GPB_SLICE_THREADS, 0, 0, false, false };
     }
     row pass = passes[which - GPB_FUNCTION_PASSES];
     const int number = (which - GPB_FUNCTION_PASSES) % GPB_PASSES;
     pass.big_clusters = number == GPB_PASS_panel_cluster;
-    pass.swaps = number == GPB_PASS_swap;
     const enum gpb_type type = (enum gpb_type)((which - GPB_FUNCTION_PASSES) / GPB_PASSES);
     const size_t bytes = gpb_type_bytes(type), real = gpb_type_real_bytes(type);
     const int most = gpb_kernel_table_shared(arch);
-    if (number == GPB_PASS_substitute) pass.smem = (int)GPB_SUBSTITUTE_SHARED(real, bytes);
+    if (number == GPB_PASS_substitute) {
+        pass.smem = (int)GPB_SUBSTITUTE_SHARED(real, bytes);
+        pass.most_smem = GPB_ALONE_SHARED(most);
+    }
+    if (number == GPB_PASS_swap) pass.most_smem = (int)gpb_resident_swap_shared(arch);
     if (number == GPB_PASS_multiply) pass.smem = (int)GPB_TRIANGLE_SHARED(bytes);
-    if (number == GPB_PASS_cholesky) pass.smem = GPB_CHOLESKY_SHARED(most);
+    if (number == GPB_PASS_cholesky) pass.smem = GPB_ALONE_SHARED(most);
     return pass;
 }
 
@@ -107,9 +111,9 @@ static CUresult find(gpb_device *device, const row *of, CUfunction *function)
     const gpb_driver *driver = gpb_driver_get();
     CUresult result = load(device, of->image);
     if (!result) result = driver->cuModuleGetFunction(function, device->module[of->image], of->symbol);
-    if (!result && of->smem > DYNAMIC)
-        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES,
-                                            of->smem);
+    const int smem = (int)max(of->smem, of->most_smem);
+    if (!result && smem > DYNAMIC)
+        result = driver->cuFuncSetAttribute(*function, CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES, smem);
 #if CUDA_VERSION >= 11080
     /* Clusters of more than 8 blocks are not on every GPU. Where they are not, launches of them fail. */
     if (!result && of->big_clusters)
@@ -149,8 +153,7 @@ CUresult gpb_kernels_find(gpb_device *device, int which, CUfunction *function)
 {
     *function = atomic_load_explicit(&device->function[which], memory_order_acquire);
     if (*function) return CUDA_SUCCESS;
-    row of = row_of(which, device->arch);
-    if (of.swaps) of.smem = (int)gpb_resident_swap_shared(device->arch);
+    const row of = row_of(which, device->arch);
     pthread_mutex_lock(&lock);
     CUresult result = find(device, &of, function);
     if (!result && which < GPB_KERNELS && in_clusters(&gpb_kernels[which])) {
@@ -198,7 +201,7 @@ static CUresult queue(gpb_device *device, CUstream stream, const gpb_launch *lau
     const gpb_driver *driver = gpb_driver_get();
     const unsigned x = (unsigned)launch->blocks, z = (unsigned)GPB_GRID_Z(launch->members),
                    threads = (unsigned)(launch->threads ? launch->threads : of->threads);
-    const unsigned smem = (unsigned)(of->smem + launch->smem);
+    const unsigned smem = (unsigned)max(of->smem, launch->smem);
     void *params[] = { launch->args };
     CUfunction function;
     if (launch->blocks > INT32_MAX) return CUDA_ERROR_INVALID_VALUE;      /* the limit of a grid */

@@ -50,7 +50,7 @@ typedef struct gpb_launch {
     void *args;
     bool one_cluster;            /* its blocks are one cluster (sm_90) */
     bool cooperative;            /* its blocks wait for each other, so all must be on the device at once */
-    int64_t smem;                /* dynamic shared memory beyond that of the row */
+    int64_t smem;                /* dynamic shared memory, if it is more than that of the row */
 } gpb_launch;
 CUresult gpb_kernels_launch(gpb_device *device, CUstream stream, const gpb_launch *launch);
 

@@ -230,8 +230,14 @@ static void substitute(gpb_residence *r, const gpb_triangular *t, gpb_triangle_a
     const int64_t share = ceil_div(args.cols, 8 * (int64_t)r->lane->device->sms);
     const int64_t least = GPB_SUBSTITUTE_LEAST(real, r->element);
     const int64_t groups = min(max(share, least), GPB_SUBSTITUTE_GROUPS);
-    launch(r, GPB_PASS_substitute, GPB_SUBSTITUTE_BLOCKS(args.cols, groups), &args,
-           (gpb_launch){ .threads = (int)GPB_SUBSTITUTE_THREADS_OF(real, groups) });
+    const int64_t blocks = GPB_SUBSTITUTE_BLOCKS(args.cols, groups);
+    gpb_launch how = { .threads = (int)GPB_SUBSTITUTE_THREADS_OF(real, groups) };
+    if (blocks <= r->lane->device->sms) {
+        how.threads += GPB_SUBSTITUTE_HELPERS(real);
+        how.smem = GPB_ALONE_SHARED(gpb_kernel_table_shared(r->lane->device->arch));
+    }
+    args.ready = gpb_resident_only_reads_a(r->work);
+    launch(r, GPB_PASS_substitute, blocks, &args, how);
 }
 
 static void one_triangle(gpb_residence *r, const gpb_triangular *t)

@@ -215,7 +215,7 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
     put_triangle(l, p);
     put_side(b, p);
     triangle_args = { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, p.cols,
-                      { (double)p.alpha.re, (double)p.alpha.im }, p.n, p.unit, p.conj, false };
+                      { (double)p.alpha.re, (double)p.alpha.im }, p.n, p.unit, p.conj, false, below(2) };
     uint32_t arrivals = (uint32_t)-2;
     trsv_args = { triangle_args, &arrivals, arrivals };
     l.guard();
@@ -229,7 +229,7 @@ template <class T> static void one_triangle(problem<T> p, by_kernel by)
         constexpr int LEAST = GPB_SUBSTITUTE_LEAST(REAL, (int)sizeof(T));
         const int groups = LEAST + below(MOST - LEAST + 1);
         launch(substitute_thread<T>, GPB_SUBSTITUTE_BLOCKS(p.cols, groups),
-               GPB_SUBSTITUTE_THREADS_OF(REAL, groups), false);
+               GPB_SUBSTITUTE_THREADS_OF(REAL, groups) + below(2) * GPB_SUBSTITUTE_HELPERS(REAL), false);
     }
     const bool kept = l.unguard(true) + b.unguard(false) == 0;
     if (!kept || !is_solved(p, true, b)) tell(p, names[by], l, b);
@@ -273,12 +273,12 @@ template <class T> static void inversion(int n, bool unit, bool backwards, bool 
         }
     for (int c = 0; c < n; c++)
         for (int i = 0; i < n; i++) b.put(i, c, made<T>(i == c, 0));
-    triangle_args = { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, n, { 1, 0 }, n, unit, false, true };
+    triangle_args = { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, n, { 1, 0 }, n, unit, false, true, false };
     l.guard();
     b.guard();
     constexpr int REAL = sizeof(gpb_real<T>), MOST = GPB_SUBSTITUTE_GROUPS;
-    launch(substitute_thread<T>, GPB_SUBSTITUTE_BLOCKS(n, MOST), GPB_SUBSTITUTE_THREADS_OF(REAL, MOST),
-           false);
+    launch(substitute_thread<T>, GPB_SUBSTITUTE_BLOCKS(n, MOST),
+           GPB_SUBSTITUTE_THREADS_OF(REAL, MOST) + below(2) * GPB_SUBSTITUTE_HELPERS(REAL), false);
     bool right = l.unguard(true) + b.unguard(false) == 0;
     for (int c = 0; c < n; c++) {
         for (int i = 0; i < c; i++) right = right && size(value(b.get(i, c))) == 0;
@@ -345,7 +345,7 @@ static void diagonal(int count, int first, int n, int last, int cols, kind what,
     }
     const number<T> alpha = members[0].alpha;
     multiply_args = { { l.at(), l.rs, l.cs, b.at(), b.rs, b.cs, cols, { (double)alpha.re, (double)alpha.im },
-                        n, members[0].unit, members[0].conj, false },
+                        n, members[0].unit, members[0].conj, false, false },
                       f.at(), f.rs, f.cs, order, first };
     l.guard();
     f.guard();

@@ -289,7 +289,7 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         gpb_cholesky_args *g = memcpy(&l->arguments.cholesky, from, sizeof *g);
         check_sizes(row->symbol, g->n, g->n, g->below, 1);
         const int bytes = (int)gpb_type_bytes(row->type), most = gpb_fake_opt_in_bytes();
-        right = shape_of(GPB_CHOLESKY_BLOCKS(g->below, bytes), 1, row->threads, GPB_CHOLESKY_SHARED(most));
+        right = shape_of(GPB_CHOLESKY_BLOCKS(g->below, bytes), 1, row->threads, GPB_ALONE_SHARED(most));
     } else if (row->role == GPB_FAKE_identity) {
         gpb_identity_args *g = memcpy(&l->arguments.identity, from, sizeof *g);
         check_sizes(row->symbol, g->rows, g->cols, 0, 1);
@@ -339,8 +339,10 @@ static shape take_solver(gpb_fake_launch *l, const shape *s, const void *from)
         int groups = GPB_SUBSTITUTE_LEAST(real, bytes);
         while (groups < GPB_SUBSTITUTE_GROUPS && (int)s->block[0] > GPB_SUBSTITUTE_THREADS_OF(real, groups))
             groups++;
-        right = shape_of(GPB_SUBSTITUTE_BLOCKS(g->cols, groups), 1, GPB_SUBSTITUTE_THREADS_OF(real, groups),
-                         GPB_SUBSTITUTE_SHARED(real, bytes));
+        const int alone = GPB_ALONE_SHARED(gpb_fake_opt_in_bytes()), helps = (int)s->smem == alone;
+        right = shape_of(GPB_SUBSTITUTE_BLOCKS(g->cols, groups), 1,
+                         GPB_SUBSTITUTE_THREADS_OF(real, groups) + helps * GPB_SUBSTITUTE_HELPERS(real),
+                         helps ? alone : GPB_SUBSTITUTE_SHARED(real, bytes));
     } else if (row->role == GPB_FAKE_trsv) {
         gpb_trsv_args *g = memcpy(&l->arguments.trsv, from, sizeof *g);
         const int blocks = GPB_TRSV_BLOCKS(g->of.n, gpb_type_bytes(row->type));

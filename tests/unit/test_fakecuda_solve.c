@@ -333,7 +333,7 @@ static gpb_cholesky_args cholesky_of(CUdeviceptr a, int n, int all, bool upper, 
 static CUresult launch_cholesky(gpb_cholesky_args *g)
 {
     const uint32_t blocks = (uint32_t)GPB_CHOLESKY_BLOCKS(g->below, bytes_of(1));
-    const unsigned shared = GPB_CHOLESKY_SHARED(SHARED);
+    const unsigned shared = GPB_ALONE_SHARED(SHARED);
     const CUresult result = launch_as(solver_cholesky, blocks, shared, NULL, 0, g);
     EXPECT(*(uint32_t *)download((CUdeviceptr)g->arrivals, sizeof blocks) == g->arrived + blocks);
     return result;
@@ -680,7 +680,7 @@ static int block_rules(void)
     if (broken(BEYOND)) s.rsb = -1;
     if (broken(LDA)) s.csl = 5;
     if (broken(HOST)) c.info = &(int32_t){ 0 };
-    EXPECT(launch_as(solver_cholesky, 1, GPB_CHOLESKY_SHARED(SHARED), NULL, 0, &c)
+    EXPECT(launch_as(solver_cholesky, 1, GPB_ALONE_SHARED(SHARED), NULL, 0, &c)
            == CUDA_SUCCESS);
     const int64_t shared = GPB_SUBSTITUTE_SHARED(gpb_type_real_bytes(type), bytes_of(1));
     EXPECT(launch_as(solver_substitute, 1 + broken(GRID), shared, NULL, 0, &s) == CUDA_SUCCESS);

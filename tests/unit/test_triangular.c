@@ -278,6 +278,19 @@ static void panels(void **state)
     free(times);
 }
 
+/* A launch may read A before the one before it has ended only where no launch writes to A. */
+static void only_reads_a(void **state)
+{
+    (void)state;
+    const gpb_triangular t = { .solves = true, .type = GPB_TYPE_d, .side = 'L', .uplo = 'L', .trans = 'N',
+                               .diag = 'N', .m = 512, .n = 512, .alpha = 1, .lda = 512, .ldb = 512 };
+    const gpb_resident solve = gpb_resident_of_triangular(&t), inverse = gpb_resident_of_inverse(&t),
+                       by_factors = { .system = solve.system, .solves = true },
+                       factors = { .system = solve.system, .factors = true, .solves = true };
+    assert_true(gpb_resident_only_reads_a(&solve) && gpb_resident_only_reads_a(&by_factors));
+    assert_false(gpb_resident_only_reads_a(&inverse) || gpb_resident_only_reads_a(&factors));
+}
+
 /* B's panels begin where tensor copies can read them, and are no more than a carry has room for. From the
    left they are of columns, from the right of rows. */
 static void panels_of_b(void **state)
@@ -306,6 +319,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(every_triangle), cmocka_unit_test(illegal),
                                         cmocka_unit_test(leaves), cmocka_unit_test(panels),
-                                        cmocka_unit_test(panels_of_b) };
+                                        cmocka_unit_test(only_reads_a), cmocka_unit_test(panels_of_b) };
     return cmocka_run_group_tests_name("triangular", tests, NULL, NULL);
 }
