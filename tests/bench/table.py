@@ -690,6 +690,12 @@ def other_types(folder):
     )
 
 
+def when(header):
+    """The date and commit of a CSV, and of rows of other runs in it, without the codes' checksums."""
+    of_all, *others = [x.split(", code")[0] for x in header.split("; ")]
+    return ", ".join(of_all.split(", ")[-2:]) + (f" ({'; '.join(others)})" if others else "")
+
+
 def speed(folder):
     """The table of README.md, and where its figures come from."""
 
@@ -740,7 +746,6 @@ def speed(folder):
             lines.append(cells(name, ratios, "{:.2f}".format))
     lines += other_types(folder) + [""]
     gpu, driver, *_, cuda, _, _, _ = said.split(", ")
-    when = lambda said: ", ".join(said.split(", ")[-3:-1])
     types_said, types_host_said = (results(folder, kind)[2] for kind in ("types", "types_host"))
     return lines + [
         f"{gpu}, {driver}, {cuda}. Host memory: {when(said)} (s), {when(types_host_said)}; "
