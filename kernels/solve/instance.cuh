@@ -39,8 +39,8 @@ template <class T> static __device__ __forceinline__ void gpb_panel_grid(const g
      + GPB_SUBSTITUTE_HELPERS(GPB_SOLVE_REAL))
 
 /* Define GPB_SOLVE_TYPE as the type's letter. The next launch may begin beside this one, because it waits
-   before it reads anything. Of few threads at least two blocks are to fit on an SM: without that ptxas
-   spilled sums of gpb_dmultiply to make it three. */
+   before it reads anything that this one, or one before it, may still write. Of few threads at least two
+   blocks are to fit on an SM: without that ptxas spilled sums of gpb_dmultiply to make it three. */
 #define SOLVE(name, arguments, threads, begins)                                                   \
     extern "C" __global__ void __launch_bounds__(threads, (threads) <= 128 ? 2 : 1)               \
     GPB_SOLVE_SYMBOL(GPB_SOLVE_TYPE, name)(const __grid_constant__ gpb_##arguments##_args g)      \
